@@ -18,8 +18,3 @@ UNCERTAINTY = "Uncertainty"
 def one_of(names: Iterable[str]) -> str:
     """Names that an option takes, as help shows them."""
     return f"<{'|'.join(names)}>"
-
-
-def several_of(names: Iterable[str]) -> str:
-    """Names that an option takes joined by commas, as help shows them."""
-    return f"{one_of(names)},..."

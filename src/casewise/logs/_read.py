@@ -58,9 +58,6 @@ TURNS_BY = "turns_by"
 EMBEDDED = "casewise/"
 """Prefix of the names of embedded models, whose replies are short."""
 
-RESPOND = "casewise/respond"
-"""Name of the task in which models reply."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunKey:

@@ -12,6 +12,7 @@ from inspect_ai.model import GenerateConfig, Model, ModelConfig
 
 import casewise
 from casewise.evaluation.models._in_process import InProcess, is_in_process
+from casewise.evaluation.models.batches import AT_ONCE
 from casewise.evaluation.models.open import attempt_timeout, open_model
 from casewise.evaluation.models.patient import PatientModel, Watch
 from casewise.evaluation.plan._plan import Cell
@@ -58,6 +59,8 @@ def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
 
     def clients_of(cell: Cell) -> Clients:
         request = cell.request
+        # A batch holds what waits at the same time.
+        at_once = request.max_connections or (AT_ONCE if request.batch else None)
         model = open_once(
             cell.model,
             # A client that has begun to collect batches asks nothing live.
@@ -65,14 +68,14 @@ def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
             base_url=request.model_base_url,
             model_args=request.model_arg,
             prices=cell.own_prices,
-            connections=request.max_connections,
+            connections=at_once,
         )
         grader = None
         if cell.acts and (name := request.grading_model) is not None:
             grader = open_once(
                 name,
                 is_shared=not request.batch,
-                connections=request.max_connections,
+                connections=at_once,
                 usual=_patience(cell),
             )
         return Clients(model, grader)
