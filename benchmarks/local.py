@@ -23,6 +23,7 @@ CUDA device bf16 in batches is timed as well.
 """
 
 import argparse
+import itertools
 import json
 import math
 import statistics
@@ -40,7 +41,7 @@ from inspect_ai.log import read_eval_log
 from remote import HERE, Row, find_cases, print_method, print_rows, record, table_row
 
 from casewise.cases import STARTER, open_cases
-from casewise.evaluation import SMOLLM2, common_prefix, make_plan, run_cells
+from casewise.evaluation import SMOLLM2, make_plan, run_cells
 from casewise.evaluation.models._smollm2 import fetch_weights
 from casewise.evaluation.plan._condition import make_condition
 from casewise.options import ConditionOptions
@@ -210,7 +211,8 @@ def tree_size(prompts: Sequence[Prompt]) -> int:
     """Tokens of the prompts' trie: sorted, each adds what it does not share with its neighbour."""
     total, last = 0, ()
     for one in sorted(prompts):
-        total, last = total + len(one) - common_prefix(one, last), one
+        shared = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, last, strict=False))
+        total, last = total + len(one) - len(list(shared)), one
     return total
 
 

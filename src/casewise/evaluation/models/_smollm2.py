@@ -151,9 +151,6 @@ TOP_LOGPROBS = 200
 """Candidates read for each token; they are many because a small model leaves much of its mass on
 other words."""
 
-MAX_TEXT = 30
-"""Longest text within a structured answer, in letters: the object must close within the limit."""
-
 _worker = ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2")
 """The one thread that loads and asks the model."""
 
@@ -243,32 +240,9 @@ def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, A
         "max_tokens": min(config.max_tokens or MAX_TOKENS, MAX_TOKENS),
         **{name: value for name, value in options.items() if value is not None},
     }
-    if config.response_schema is not None:
-        schema = config.response_schema.json_schema.model_dump(exclude_none=True)
-        request["grammar"] = f"root ::= {_rule(schema)}\n{_TEXT}"
     if config.logprobs:
         request |= {"logprobs": True, "top_logprobs": max(config.top_logprobs or 1, TOP_LOGPROBS)}
     return request
-
-
-_TEXT = rf"""text ::= "\"" [A-Z] [a-zA-Z ,.'-]{{3,{MAX_TEXT}}} "\"" """
-
-
-def _rule(schema: Mapping[str, Any]) -> str:
-    """Grammar of a schema's objects and texts, without spaces, each of which would take a token.
-
-    Raises:
-        ModelError: The schema has other types.
-    """
-    if schema.get("type") == "string":
-        return "text"
-    if schema.get("type") != "object":
-        raise ModelError(f"{SMOLLM2} takes schemas of objects and texts alone")
-    fields = [
-        f"{json.dumps(json.dumps(name) + ':')} {_rule(inner)}"
-        for name, inner in schema["properties"].items()
-    ]
-    return " ".join(['"{"', ' "," '.join(fields), '"}"'])
 
 
 def _answer(request: dict[str, Any]) -> ModelOutput:

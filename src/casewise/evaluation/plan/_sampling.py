@@ -144,7 +144,7 @@ _REFUSED_IN_BODY: Mapping[str, str] = {
 _OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_effort", "top_p")
 
 TAKEN: Mapping[str, tuple[str, ...]] = {
-    "casewise": ("response_schema", "stop_seqs", "top_k", "top_p"),
+    "casewise": ("stop_seqs", "top_k", "top_p"),
     "casewise-hf": ("stop_seqs", "top_k", "top_p"),
     TARGETS: ("top_p",),
     "openai-api": (
