@@ -142,6 +142,8 @@ def test_scores_of_a_run_that_was_killed(cli: Cli, tmp_path: Path) -> None:
         process.wait()
         server.free.set()
         assert cw.judgements(tmp_path / "my logs").height == 210
+        redacted = cli("export", "my logs", "--to", "redacted-logs", "--out", "redacted")
+        assert redacted.returncode == 0, redacted.stderr
         command = cli("score", "my logs").stderr.split("a run ended early. To go on:\n")[1].strip()
         again = cli(*shlex.split(command)[1:], env=server.env)
         assert again.returncode == 0, again.stderr

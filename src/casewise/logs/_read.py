@@ -181,7 +181,7 @@ class LogHeader:
 
     def read_log(self) -> "EvalLog":
         """The whole header as Inspect reads it, without scores over the epochs."""
-        log = _read_header(self.path)
+        log = _read_header(_now_at(self.path))
         # Sample by sample: nobody reads them, and they take megabytes.
         log.reductions = None
         log.location = address_of(self.path)
@@ -346,8 +346,10 @@ def _header_in(archive: ZipFile) -> Header:
 
 
 def _read_header(path: Path) -> "EvalLog":
-    from inspect_ai.log import read_eval_log
+    from inspect_ai.log import EvalLog, read_eval_log
 
+    if path.suffix == RUNNING:
+        return EvalLog.model_validate(running_header(path))
     return read_eval_log(address_of(path), header_only=True)
 
 
