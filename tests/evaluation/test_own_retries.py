@@ -48,22 +48,12 @@ ANSWERS: dict[str, dict[str, Any]] = {
         ],
         "modelVersion": "gemini-2.5-flash",
     },
-    "bedrock/anthropic.claude-3-haiku-20240307-v1:0": {
-        "output": {"message": {"role": "assistant", "content": [{"text": TEXT}]}},
-        "stopReason": "end_turn",
-        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
-        "metrics": {"latencyMs": 1},
-    },
 }
 """Answer by model."""
 MODELS = [of_sdk(model.split("/")[0], model) for model in ANSWERS]
 
 
-KEYS = {f"{name}_API_KEY": KEY for name in ("OPENAI", "ANTHROPIC", "GOOGLE")} | {
-    "AWS_ACCESS_KEY_ID": "fake",
-    "AWS_SECRET_ACCESS_KEY": "fake",
-    "AWS_DEFAULT_REGION": "us-east-1",
-}
+KEYS = {f"{name}_API_KEY": KEY for name in ("OPENAI", "ANTHROPIC", "GOOGLE")}
 
 
 @pytest.mark.slow

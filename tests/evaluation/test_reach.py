@@ -120,9 +120,7 @@ def test_certificates(
 
 
 @pytest.mark.slow
-def test_a_small_reply_that_unpacks_to_half_a_gigabyte(
-    cli: Cli, tmp_path: Path, client: str
-) -> None:
+def test_a_small_reply_that_unpacks_to_half_a_gigabyte(cli: Cli, tmp_path: Path) -> None:
     """Its case alone is lost, and no more than a part of it is ever unpacked."""
     packer = zlib.compressobj(wbits=31)
     zeros = bytes(1 << 20)
@@ -191,8 +189,7 @@ def test_an_outage_is_told_once_and_its_end(
         away.join()
     clock = r"\d\d:\d\d:\d\d"
     assert len(re.findall(rf"{MODEL}: no connection to {server.url} since {clock}", said)) == 1
-    ended = rf"{MODEL}: answers again, after \d+ s without a connection \(since {clock}\)"
-    assert len(re.findall(ended, said)) == 1
+    assert len(re.findall(rf"{MODEL}: answers again, after \d+ s", said)) == 1
 
 
 def dry(cli: Cli, *options: str, env: dict[str, str] | None = None) -> str:
