@@ -71,7 +71,7 @@ release-check: $(HF)
 	$(MAKE) rehearse SPEED=2
 	$(BIN)/python .ci/try_install.py
 	rm -rf build/sdks && mkdir -p build && cp -al $(VENV) build/sdks
-	build/sdks/bin/python -m pip install --disable-pip-version-check --quiet "anthropic==2.14.0" "google-genai==3.6.1"
+	build/sdks/bin/python -m pip install --disable-pip-version-check --quiet "anthropic==2.14.0"
 	build/sdks/bin/python -m pytest -q -n 2 -m sdk --no-skips tests/evaluation
 
 # With SPEED=2 its simulated people are twice as quick, and the load is double.

@@ -1,4 +1,4 @@
-"""Clients repeat nothing by themselves: each request that a server gets is one of casewise's."""
+"""Clients of OpenAI and Anthropic repeat nothing: each request is one of casewise's."""
 
 import json
 from collections import Counter
@@ -42,18 +42,12 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
     },
-    "google/gemini-2.5-flash": {
-        "candidates": [
-            {"content": {"role": "model", "parts": [{"text": TEXT}]}, "finishReason": "STOP"}
-        ],
-        "modelVersion": "gemini-2.5-flash",
-    },
 }
 """Answer by model."""
 MODELS = [of_sdk(model.split("/")[0], model) for model in ANSWERS]
 
 
-KEYS = {f"{name}_API_KEY": KEY for name in ("OPENAI", "ANTHROPIC", "GOOGLE")}
+KEYS = {f"{name}_API_KEY": KEY for name in ("OPENAI", "ANTHROPIC")}
 
 
 @pytest.mark.slow

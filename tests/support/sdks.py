@@ -6,7 +6,6 @@ import pytest
 
 PACKAGES = {
     "anthropic": "anthropic",
-    "google": "google.genai",
 }
 """Package by provider; those of other providers are locked."""
 
