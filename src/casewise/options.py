@@ -292,8 +292,7 @@ class RunOptions(ConditionOptions):
     max_connections: Annotated[
         int | None,
         Input(
-            "Requests at once for each provider, over all shards. Default: Inspect's, for each "
-            "process.",
+            "Requests at once for each model, over all shards. Default: 50, for each process.",
             PLACE,
             least=1,
         ),

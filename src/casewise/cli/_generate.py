@@ -71,9 +71,7 @@ class GenerateOptions:
     ] = None
     source: Annotated[str | None, option("Of queries that name none.", CASES)] = None
     licence: Annotated[str | None, option("Of queries that name none.", CASES)] = None
-    max_connections: Annotated[
-        int | None, option("Requests at once for each provider. Default: Inspect's.", PLACE)
-    ] = None
+    max_connections: Annotated[int | None, option("Queries at once. Default: 20.", PLACE)] = None
     max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 4096
 
 

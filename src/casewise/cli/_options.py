@@ -317,7 +317,7 @@ class GraderServer:
         None
     )
     max_connections: Annotated[
-        int | None, option("Requests at once. Default: Inspect's.", GRADER, min=1)
+        int | None, option("Requests at once. Default: 50.", GRADER, min=1)
     ] = None
 
     def load(self, grader: str) -> Callable[..., list[protocols.Graded]]:

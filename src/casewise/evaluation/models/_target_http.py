@@ -145,7 +145,7 @@ class Bot:
 
 async def _open_client() -> AsyncGenerator[httpx2.AsyncClient]:
     """A client, for ``PerLoop``."""
-    # Inspect limits the requests in flight, and the time of each.
+    # Whoever asks limits the requests in flight, and the time of each.
     limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_S)
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
     async with httpx2.AsyncClient(limits=limits, timeout=timeout) as client:
