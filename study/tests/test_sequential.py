@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli, cli_in
-from support.serving import Guest, Serving
+from support.serving import Guest, Serving, check_at_once
 from support.studies import (
     ADMIN,
     Record,
@@ -127,17 +126,7 @@ def test_pending_votes_count_against_the_most(tmp_path: Path, address: str, cli:
     path = write_sequential(tmp_path)
     with Serving(path, address) as one, Serving(path, address) as other:
         guests = [Guest((one, other)[number % 2]).agree() for number in range(30)]
-        ready = threading.Barrier(30)
-
-        def come(guest: Guest) -> None:
-            ready.wait()
-            guest.check()
-
-        threads = [threading.Thread(target=come, args=(guest,)) for guest in guests]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        check_at_once(guests)
         assert [guest for guest in guests if guest.at == "/wait"]
         assert is_over(one) == "held"
         # What was drawn is judged, decided or not: votes that come late count.

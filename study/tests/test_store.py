@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.serving import Guest, Serving, rows
+from support.serving import Guest, Serving, check_at_once, rows
 from support.studies import ADMIN, read_csv, write_study
 
 
@@ -35,17 +35,7 @@ def test_no_block_is_held_twice(tmp_path: Path, address: str) -> None:
     path = write_study(tmp_path, blocks=6)
     with Serving(path, address) as one, Serving(path, address) as other:
         guests = [Guest((one, other)[number % 2]).agree() for number in range(12)]
-        ready = threading.Barrier(12)
-
-        def come(guest: Guest) -> None:
-            ready.wait()
-            guest.check()
-
-        threads = [threading.Thread(target=come, args=(guest,)) for guest in guests]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        check_at_once(guests)
         assert Counter(guest.at for guest in guests) == {"/page/1": 6, "/wait": 6}
         with Guest(one) as late:
             assert "Every place is taken at the moment" in late.page.text

@@ -4,7 +4,8 @@ import re
 import signal
 import socket
 import sqlite3
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
@@ -215,3 +216,18 @@ class Guest:
         while self.at.startswith("/page/"):
             self.answer(verdict)
         return self
+
+
+def check_at_once(guests: Sequence[Guest]) -> None:
+    """Send the comprehension checks of several people at the same moment."""
+    ready = threading.Barrier(len(guests))
+
+    def come(guest: Guest) -> None:
+        ready.wait()
+        guest.check()
+
+    threads = [threading.Thread(target=come, args=(guest,)) for guest in guests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -323,16 +323,15 @@ def classify(error: BaseException) -> Fault:
     text = " ".join(texts or ([body] if isinstance(body, str) else [str(cause)]))[:READ].lower()
     given = (getattr(cause, "status_code", None), own.get("code"), own.get("status"))
     status = _status(*given, meta.get("HTTPStatusCode"), least=300)
-    codes = [str(part[name]).lower() for part in parts for name in _CODES if _is_code(part, name)]
+    codes = _codes(parts)
     if status is None:
-        inner = (part.get(name) for part in parts for name in ("code", "status", "status_code"))
-        status = _status(*inner) or _status_of_codes(codes)
+        status = _status_of_parts(parts)
     wait = _wait(headers, parts, text)
     if status is None:
         names = " ".join(base.__name__ for base in type(cause).__mro__)
         kind = next((one for one, name in _NAMES if re.search(name, names)), FaultKind.OTHER)
     else:
-        kind = _kind(status, f"{' '.join(codes)} {text}")
+        kind = _kind(status, f"{codes} {text}")
     if kind is FaultKind.RATE_LIMITED and (wait or 0) > MAX_WAIT_S:
         kind = FaultKind.QUOTA
     moved = str(headers.get("location", "")) if kind is FaultKind.REDIRECTED else ""
@@ -341,10 +340,7 @@ def classify(error: BaseException) -> Fault:
 
 def status_within(body: Mapping[str, Any]) -> int | None:
     """Status of the error that a body under a status of success holds; None where it tells none."""
-    parts = list(_parts(body))
-    inner = (part.get(name) for part in parts for name in ("code", "status", "status_code"))
-    codes = [str(part[name]).lower() for part in parts for name in _CODES if _is_code(part, name)]
-    return _status(*inner) or _status_of_codes(codes)
+    return _status_of_parts(list(_parts(body)))
 
 
 def _kind(status: int, text: str) -> FaultKind:
@@ -403,8 +399,11 @@ def _parts(body: Any, depth: int = 6) -> Iterator[Mapping[str, Any]]:
             yield from _parts(body.get(name), depth - 1)
 
 
-def _is_code(part: Mapping[str, Any], name: str) -> bool:
-    return isinstance(part.get(name), str | int) and not isinstance(part[name], bool)
+def _codes(parts: list[Mapping[str, Any]]) -> str:
+    """Names that an error's parts have for it, in lower case."""
+    given = (part.get(name) for part in parts for name in _CODES)
+    named = (value for value in given if isinstance(value, str | int))
+    return " ".join(str(value).lower() for value in named if not isinstance(value, bool))
 
 
 def _status(*found: Any, least: int = 400) -> int | None:
@@ -434,8 +433,13 @@ _STATUSES = (
 """Statuses that names of errors stand for, where none came: in streams, and under a 200."""
 
 
-def _status_of_codes(codes: list[str]) -> int | None:
-    return next((number for number, name in _STATUSES if re.search(name, " ".join(codes))), None)
+def _status_of_parts(parts: list[Mapping[str, Any]]) -> int | None:
+    """Status of an error by its parts: one that they hold, or the one of its names."""
+    own = _status(*(part.get(name) for part in parts for name in ("code", "status", "status_code")))
+    if own is not None:
+        return own
+    codes = _codes(parts)
+    return next((number for number, name in _STATUSES if re.search(name, codes)), None)
 
 
 def _place(given: str) -> str:

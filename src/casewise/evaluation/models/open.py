@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -286,17 +287,11 @@ def _open(name: str, base_url: str | None, model_args: dict[str, Any]) -> Model:
     asked = name
     if name.startswith(OPENAI_API) and model_args.keys() <= {"stream"}:
         asked = f"{OURS}/{name.removeprefix(OPENAI_API)}"
-    # Their clients would repeat a request, and follow a redirect with what was asked.
-    if name.startswith("openai/"):
-        from openai import DefaultAsyncHttpxClient as OpenAIClient
-
-        once = {"max_retries": 0, "http_client": OpenAIClient(follow_redirects=False)}
-        model_args = once | model_args
-    elif name.startswith("anthropic/"):
-        from anthropic import DefaultAsyncHttpxClient as AnthropicClient
-
-        once = {"max_retries": 0, "http_client": AnthropicClient(follow_redirects=False)}
-        model_args = once | model_args
+    provider = name.split("/")[0]
+    if provider in ("openai", "anthropic"):
+        # Their clients would repeat a request, and follow a redirect with what was asked.
+        client = import_module(provider).DefaultAsyncHttpxClient(follow_redirects=False)
+        model_args = {"max_retries": 0, "http_client": client} | model_args
     # Inspect would give the client of an earlier run, with that run's address and key.
     model = get_model(asked, base_url=base_url, memoize=False, **model_args)
     refuse_password(f"{name}: {setting_of(name)}", base_of(model))
@@ -338,13 +333,13 @@ def check_target(given: str, message: str) -> TargetCheck:
     """
     target = load_target(given)
     model = open_model(target.model, model_args=target.arguments)
-    seconds = attempt_timeout(target.timeout)
+    timeout = attempt_timeout(target.timeout)
 
     async def ask() -> ModelOutput:
         # Once: Inspect's own, without the patience.
         try:
             return await Model.generate(
-                model, message, config=GenerateConfig(attempt_timeout=seconds)
+                model, message, config=GenerateConfig(attempt_timeout=timeout)
             )
         finally:
             await model.api.aclose()
@@ -362,11 +357,11 @@ def check_target(given: str, message: str) -> TargetCheck:
             problem = why_unconnected(error, model.server.url)
         else:
             problem = fault.fault.reason
-    seconds_taken = time.monotonic() - began
+    seconds = time.monotonic() - began
     exchange: TargetExchange | None = getattr(getattr(model.api, "client", None), "last", None)
     if exchange is not None:
         exchange.answer = redacted(exchange.answer)
-    return TargetCheck(target, message, exchange, answer, problem, seconds_taken)
+    return TargetCheck(target, message, exchange, answer, problem, seconds)
 
 
 def in_own_loop(work: Coroutine[Any, Any, Result]) -> Result:

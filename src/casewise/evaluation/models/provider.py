@@ -25,13 +25,12 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
+from casewise.evaluation.models._connections import CONNECT_TIMEOUT_S, KEEPALIVE_S, limited
 from casewise.evaluation.models.completions import read_completion
-from casewise.evaluation.models.faults import FaultKind, ResponseError, UnreadAnswerError
+from casewise.evaluation.models.faults import ResponseError
 from casewise.evaluation.models.keys import MissingError, make_redactor
 
-TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=60, sock_read=600)
-MAX_BYTES = 64_000_000
-"""Longest body, unpacked: above what any model writes, log-probabilities included."""
+TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=600)
 
 SAME = (
     *("max_tokens", "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"),
@@ -108,13 +107,7 @@ class ChatCompletions(ModelAPI):
         async with self._session().post(
             url, data=data, headers=sent, allow_redirects=False, proxy=self._proxy
         ) as response:
-            parts, size = [], 0
-            async for part in response.content.iter_any():
-                parts.append(part)
-                if (size := size + len(part)) > MAX_BYTES:
-                    raise UnreadAnswerError(
-                        FaultKind.TOO_LONG, f"the answer has {size:,} bytes or more"
-                    )
+            parts = [part async for part in limited(response.content.iter_any())]
             content = self._redact(b"".join(parts))
             if response.status >= 300:
                 raise ResponseError(response.status, response.headers, content)
@@ -126,7 +119,9 @@ class ChatCompletions(ModelAPI):
         if loop not in self._sessions:
             # Whoever asks limits the requests in flight.
             connector = aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=5, ssl=_certificates() if self._is_secure else True
+                limit=0,
+                keepalive_timeout=KEEPALIVE_S,
+                ssl=_certificates() if self._is_secure else True,
             )
             self._sessions[loop] = aiohttp.ClientSession(
                 connector=connector, timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()

@@ -1,7 +1,6 @@
 """Run models under conditions: in this process, or on a cluster, on the same folder of logs."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +20,11 @@ from casewise.evaluation.runs.folder import (
     resume_command,
 )
 from casewise.evaluation.runs.loop import ask_all
-from casewise.evaluation.runs.pieces import LARGEST, LARGEST_FAR, open_pieces
+from casewise.evaluation.runs.pieces import LARGEST, LARGEST_FAR, Piece, open_pieces
 from casewise.evaluation.runs.progress import Done, read_done
-from casewise.evaluation.runs.ray import ClusterOptions, PieceResult, connected
+from casewise.evaluation.runs.ray import ClusterOptions, connected
 from casewise.evaluation.runs.spec import Clients, open_clients
-from casewise.evaluation.runs.work import Observers, PieceRun, RunContext
+from casewise.evaluation.runs.work import Observers, PieceResult, PieceRun, RunContext
 from casewise.files import address_of, is_elsewhere
 from casewise.logs import LogFolder
 
@@ -171,6 +170,15 @@ def _ending_reported(
         raise
 
 
+def _open_pieces(cells: Sequence[Cell], done: Done, size: Callable[[Cell], int]) -> list[Piece]:
+    """Pieces of all cells that are still to ask, by the size of a cell's pieces."""
+    return [
+        piece
+        for order, (cell, state) in enumerate(zip(cells, done.states, strict=True))
+        for piece in open_pieces(cell, order, state, size(cell))
+    ]
+
+
 def _run_here(
     cells: Sequence[Cell],
     clients: Sequence[Clients],
@@ -183,17 +191,15 @@ def _run_here(
     context = RunContext(observers.judgement, budget)
     size = LARGEST_FAR if is_elsewhere(folder.path) else LARGEST
     runs = [
-        PieceRun(piece, clients[order], address_of(folder.path), context)
-        for order, (cell, state) in enumerate(zip(cells, done.states, strict=True))
-        for piece in open_pieces(cell, order, state, size)
+        PieceRun(piece, clients[piece.order], address_of(folder.path), context)
+        for piece in _open_pieces(cells, done, lambda _: size)
     ]
     ask_all(runs, observers.stop)
     results = []
     for run in runs:
         if run.log is not None:
             folder.add(run.log)
-            own = PieceResult((), run.errors, Counter(), run.failure, run.given_up, run.tokens)
-            results.append(own)
+            results.append(run.result)
     return results
 
 
@@ -209,11 +215,7 @@ def _run_on_cluster(
     left = sum(state.total - state.judged for state in done.states)
     results = []
     with connected(options) as cluster:
-        pieces = [
-            piece
-            for order, (cell, state) in enumerate(zip(cells, done.states, strict=True))
-            for piece in open_pieces(cell, order, state, cluster.piece_size(cell, left))
-        ]
+        pieces = _open_pieces(cells, done, lambda cell: cluster.piece_size(cell, left))
         log_dir = folder.path if is_elsewhere(folder.path) else folder.path.resolve()
         cap = None if budget is None else budget.cap - budget.spent
         for result in cluster.run(pieces, log_dir, cap):

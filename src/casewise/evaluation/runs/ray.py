@@ -9,25 +9,23 @@ import os
 import signal
 import socket
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from casewise.errors import CasewiseError, UsageError, first_line, install_hint
-from casewise.evaluation.models.faults import FaultCounts
 from casewise.evaluation.models.open import loads_weights
 from casewise.evaluation.models.patient import Watch
-from casewise.evaluation.plan._costs import Budget, Tokens
+from casewise.evaluation.plan._costs import Budget
 from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.runs.loop import ask_all
 from casewise.evaluation.runs.pieces import LARGEST, Piece
 from casewise.evaluation.runs.spec import open_clients
-from casewise.evaluation.runs.work import PieceRun, RunContext
+from casewise.evaluation.runs.work import PieceResult, PieceRun, RunContext
 from casewise.files import address_of, is_elsewhere
 from casewise.logs import SHARDS
 from casewise.protocols import Status
@@ -44,25 +42,6 @@ class ClusterOptions:
     shard_cpus: float | None = None
     """CPUs of a piece; None is 1, or all of a node's for a model loaded there without a GPU."""
     shard_gpus: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class PieceResult:
-    """Result of a piece."""
-
-    statuses: tuple[Status, ...] = ()
-    """Status of each case that was asked."""
-    errors: FaultCounts = field(default_factory=Counter)
-    """Cases that ended in an error, by model and kind."""
-    faults: FaultCounts = field(default_factory=Counter)
-    """Faults of requests, by model and kind."""
-    failure: str | None = None
-    """Reason why not all of it was judged; None where it was."""
-    given_up: str | None = None
-    """Reason why its model can't be used at all; None if it can."""
-    tokens: Tokens = field(default_factory=dict)
-    capped: bool = False
-    """True if its share of the cap was spent."""
 
 
 REACH_S = 5.0
@@ -193,8 +172,8 @@ def _run_piece(piece: Piece, log_dir: str, cap: float | None, connections: int) 
         return PieceResult(failure=str(error), faults=watch.counts)
     capped = budget is not None and budget.stopped
     failure = budget.reason if budget is not None and capped else run.failure
-    return PieceResult(
-        tuple(statuses), run.errors, watch.counts, failure, run.given_up, run.tokens, capped
+    return replace(
+        run.result, statuses=tuple(statuses), faults=watch.counts, failure=failure, capped=capped
     )
 
 

@@ -102,6 +102,25 @@ class _State:
     store: Store = field(default_factory=Store)
 
 
+@dataclass(frozen=True, slots=True)
+class PieceResult:
+    """Result of a piece."""
+
+    statuses: tuple[Status, ...] = ()
+    """Status of each case that was asked on another node."""
+    errors: FaultCounts = field(default_factory=Counter)
+    """Cases that ended in an error, by model and kind."""
+    faults: FaultCounts = field(default_factory=Counter)
+    """Faults of its requests on another node, by model and kind."""
+    failure: str | None = None
+    """Reason why not all of it was judged; None where it was."""
+    given_up: str | None = None
+    """Reason why its model can't be used at all; None if it can."""
+    tokens: Tokens = field(default_factory=dict)
+    capped: bool = False
+    """True if its share of the cap was spent."""
+
+
 class PieceRun:
     """Run of a piece: its cases are asked in any order, and stand in one log.
 
@@ -193,9 +212,13 @@ class PieceRun:
         return f"{self.piece.cell.model}: {why}"
 
     @property
-    def tokens(self) -> Tokens:
-        """Tokens by model, those of failed attempts included."""
-        return tokens_of(self._stats.model_usage)
+    def result(self) -> PieceResult:
+        """Its result so far, without what the observers of its process see of it."""
+        # Tokens are those of failed attempts too.
+        tokens = tokens_of(self._stats.model_usage)
+        return PieceResult(
+            errors=self.errors, failure=self.failure, given_up=self.given_up, tokens=tokens
+        )
 
     async def _judge(self, sample: Sample, epoch: int) -> EvalSample | None:
         """Ask a case; how often a request is repeated, the table of faults says.
