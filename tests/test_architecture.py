@@ -12,6 +12,7 @@ SRC = Path(__file__).resolve().parent.parent / "src/casewise"
 
 ROOMS = {
     "cli": {
+        "analyses",
         "cases",
         "contexts",
         "dataset",
@@ -30,11 +31,21 @@ ROOMS = {
     },
     "machine": {"evaluation", "cases"},
     "reporting": {
-        *("results", "gate", "scores", "measures", "dataset", "contexts", "cases"),
+        *("results", "analyses", "gate", "scores", "measures", "dataset", "contexts", "cases"),
     },
-    "results": {"gate", "scores", "measures", "dataset", "protocols", "cases"},
+    "results": {"analyses", "gate", "scores", "measures", "dataset", "protocols", "cases"},
     "gate": {"scores", "measures", "dataset", "statistics", "protocols", "contexts", "cases"},
-    "exports": {"scores", "measures", "dataset", "logs", "protocols", "contexts", "cases"},
+    "analyses": {"scores", "measures", "statistics", "protocols", "cases"},
+    "exports": {
+        "analyses",
+        "scores",
+        "measures",
+        "dataset",
+        "logs",
+        "protocols",
+        "contexts",
+        "cases",
+    },
     "scores": {"measures", "transcripts", "logs", "statistics", "protocols", "contexts", "cases"},
     "measures": {"statistics", "protocols", "cases"},
     "dataset": {"statistics", "contexts", "cases"},

@@ -12,13 +12,14 @@ SEAM = {"casewise", "casewise.errors"}
 """What tests may import of ours: what users do. All else they reach by commands, files and HTTP."""
 
 UNITS = {
+    "tests/analyses": {"casewise.analyses"},
     "tests/statistics": {"casewise.statistics", "casewise.measures"},
     "tests/protocols": {"casewise.protocols"},
     "tests/cases": {"casewise.cases"},
     "study/tests": {"casewise_study", "casewise_study.statistics"},
 }
-"""Folders whose arithmetic would be lost at the seam: statistics, readers of answers, and votes and
-labels. They import a room's public names."""
+"""Folders whose arithmetic would be lost at the seam: statistics, readers of answers, votes and
+labels; and analyses, which anybody adds to. They import a room's public names."""
 
 WITHIN = ROOT / "tests/data/within.txt"
 """Files that still reach within: none may join them, and each that needs no more leaves."""

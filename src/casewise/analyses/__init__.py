@@ -1,0 +1,44 @@
+"""Analyses beside a score, each a question and the figures that answer it.
+
+A file of this room holds functions marked ``@analysis``; every view shows what they make.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from casewise.analyses.shape import (
+    ANALYSES,
+    Analysis,
+    Figure,
+    Line,
+    Source,
+    analysis,
+    as_markdown,
+    as_records,
+    as_table,
+    as_terminal,
+    figure_label,
+)
+
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
+
+
+def analyse(source: Source) -> list[Analysis]:
+    """Make every analysis; those without lines say how to get them."""
+    return [make(source) for make in ANALYSES]
+
+
+__all__ = [
+    "ANALYSES",
+    "Analysis",
+    "Figure",
+    "Line",
+    "analyse",
+    "analysis",
+    "as_markdown",
+    "as_records",
+    "as_table",
+    "as_terminal",
+    "figure_label",
+]

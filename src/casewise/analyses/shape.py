@@ -1,0 +1,147 @@
+"""The shape of every analysis, and its table, text and records."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from rich.console import RenderableType
+
+from casewise.measures import find, measures
+from casewise.protocols import RunCondition
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    figures,
+    json_interval,
+    json_number,
+    markdown,
+    terminal,
+)
+
+
+class Figure(Protocol):
+    """A value, its 95 % interval, and why that is withheld: an ``Estimate``, or a curve's point."""
+
+    @property
+    def value(self) -> float:
+        """The value; NaN where it is undefined."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends; NaN where there are none."""
+
+    @property
+    def p(self) -> float:
+        """The p-value of the value being 0; NaN of what is no difference."""
+
+    @property
+    def reason(self) -> str:
+        """Why there is no interval; empty where there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Figures of a run, or of one part of it."""
+
+    run: RunCondition
+    part: str
+    """What the figures are of, within the run: a removed parameter, a rung, a turn; else empty."""
+    n: int | None
+    """Answers under the figures; None where their number differs."""
+    figures: Mapping[str, Figure]
+    """By the name of a measure, or in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A question, and the figures that answer it."""
+
+    id: str
+    """Name for programs and in addresses."""
+    title: str
+    """A few words."""
+    question: str
+    lines: Sequence[Line]
+    """In the order of the runs; those of one run stand together."""
+    text: str = ""
+    """How to read the figures, in a sentence or two."""
+    missing: str = ""
+    """How to get lines where there are none."""
+    shown: Sequence[str] = ()
+    """Figures that a reader is shown, in this order, the first of them charted; empty is all."""
+    is_change: bool = False
+    """True if figures are differences, with a sign."""
+    axis: str = ""
+    """What the parts of a run are steps of, so that a curve joins them; empty where they are
+    unordered."""
+    notes: Sequence[str] = ()
+    """Sentences on single runs."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the figures that a reader is shown."""
+        there = dict.fromkeys(name for line in self.lines for name in line.figures)
+        return [name for name in self.shown if name in there] or list(there)
+
+
+Source = TypeVar("Source")
+ANALYSES: list[Callable[..., Analysis]] = []
+"""Functions that make an analysis each."""
+
+
+def analysis(make: Callable[[Source], Analysis]) -> Callable[[Source], Analysis]:
+    """Register a function that makes an analysis."""
+    ANALYSES.append(make)
+    return make
+
+
+def figure_label(name: str) -> str:
+    """A figure's name in plain words: ``over-refusal``, ``verified context``."""
+    known = {measure.name for measure in measures()}
+    return find(name).label if name in known else name.replace("_", " ")
+
+
+def as_table(one: Analysis) -> Table:
+    """A row a line, a column a figure; the parts of a run under its title."""
+    rows = [
+        Row(
+            [line.part or line.run.title, line.n, *map(line.figures.get, one.columns)],
+            group=line.run.title if line.part else "",
+        )
+        for line in one.lines
+    ]
+    headings = (figure_label(name).replace(" ", "\n", 1) for name in one.columns)
+    columns = [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *headings)]
+    return Table(columns, rows, f"{one.title} (95 %)", " ".join(one.notes))
+
+
+def as_terminal(one: Analysis) -> RenderableType:
+    """The table on a terminal."""
+    return terminal(as_table(one))
+
+
+def as_markdown(one: Analysis) -> str:
+    """The question as a heading, how to read it, and the table."""
+    return markdown(f"### {escape(one.question)}", escape(one.text), as_table(one))
+
+
+def as_records(one: Analysis) -> list[dict[str, Any]]:
+    """A JSON object a figure, those that no reader is shown among them."""
+    return [
+        {
+            "analysis": one.id,
+            "run": line.run.title,
+            "part": line.part,
+            "measure": name,
+            "n": line.n,
+            "value": json_number(figure.value),
+            "ci": json_interval(figure.interval),
+            "p": json_number(figure.p),
+            "withheld": figure.reason,
+        }
+        for line in one.lines
+        for name, figure in line.figures.items()
+    ]
