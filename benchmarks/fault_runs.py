@@ -15,8 +15,8 @@ from faulty import KINDS, FaultyServer
 from support.fault_runs import write_questions
 from support.secret import KEY
 
+from casewise.judgements import read_paths
 from casewise.logs import read_header, runs_of
-from casewise.scores import read_paths
 
 Command = Callable[..., CompletedProcess[str]]
 """``casewise`` with arguments and ``env``."""

@@ -10,7 +10,7 @@ from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
 
-from casewise.scores import read_paths
+from casewise.judgements import read_paths
 
 JSON = {"Content-Type": "application/json"}
 SAFE = '{"judgement": "safe"}'

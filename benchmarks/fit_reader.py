@@ -47,8 +47,8 @@ from casewise.protocols.replies import (
     soften,
     spelt_out,
 )
-from casewise.scores._grader_agreement import ReaderError
-from casewise.scores._labelled_replies import load_labelled
+from casewise.replies.agreement import ReaderError
+from casewise.replies.sheet import load_labelled
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "src/casewise/data"

@@ -32,12 +32,14 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import numpy as np
 import polars as pl
+from casewise.measures.scoring import Scoring
 from numpy.typing import NDArray
 
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
 from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
 from casewise.dataset._description import vote_figures
 from casewise.dataset._people import People, to_people
+from casewise.judgements import read_paths
 from casewise.measures import (
     Answers,
     compared,
@@ -48,20 +50,18 @@ from casewise.measures import (
     measure,
 )
 from casewise.protocols import PREFERS, ResponseClass, RunCondition
-from casewise.scores import read_paths
-from casewise.scores._behaviour import escalations, judge_versus_act, trust_in_claims
-from casewise.scores._calibration import calibrations
-from casewise.scores._changed_contexts import counterfactuals, faithfulness, shapley_shares
-from casewise.scores._condition_scores import Scoring
-from casewise.scores._grader_correction import CountedReplies, by_errors, by_labels
-from casewise.scores._labelled_replies import GRADES, CheckedReply, CheckFile
-from casewise.scores._replay import (
+from casewise.replies.correction import CountedReplies, by_errors, by_labels
+from casewise.replies.replay import (
     ReplayedReplies,
     ReplayReport,
     compare_replies,
     draw_turns,
     turns_frame,
 )
+from casewise.replies.sheet import GRADES, CheckedReply, CheckFile
+from casewise.scores._behaviour import escalations, judge_versus_act, trust_in_claims
+from casewise.scores._calibration import calibrations
+from casewise.scores._changed_contexts import counterfactuals, faithfulness, shapley_shares
 from casewise.statistics import (
     NOT_LABELLED,
     Boundary,

@@ -35,7 +35,7 @@ from final_runs import FINAL, FinalOutcome, run_final  # noqa: E402
 from support.fault_runs import write_questions  # noqa: E402
 from support.starts import killed_starts  # noqa: E402
 
-from casewise.scores import read_paths  # noqa: E402
+from casewise.judgements import read_paths  # noqa: E402
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
 DOCS = ROOT / "docs/method/reliability.md"

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from remote import print_method
 
-from casewise.scores import SCHEMA
+from casewise.judgements import SCHEMA
 
 LIMIT_GB = 2.0
 

@@ -19,10 +19,12 @@ ROOMS = {
         "evaluation",
         "exports",
         "gate",
+        "judgements",
         "logs",
         "machine",
         "measures",
         "protocols",
+        "replies",
         "reporting",
         "results",
         "scores",
@@ -31,22 +33,31 @@ ROOMS = {
     },
     "machine": {"evaluation", "cases"},
     "reporting": {
-        *("results", "analyses", "gate", "scores", "measures", "dataset", "contexts", "cases"),
+        *("results", "analyses", "gate", "scores", "replies", "judgements", "measures"),
+        *("dataset", "contexts", "cases"),
     },
-    "results": {"analyses", "gate", "scores", "measures", "dataset", "protocols", "cases"},
-    "gate": {"scores", "measures", "dataset", "statistics", "protocols", "contexts", "cases"},
-    "analyses": {"scores", "measures", "statistics", "protocols", "cases"},
+    "results": {
+        *("analyses", "gate", "scores", "replies", "judgements", "measures", "dataset"),
+        *("protocols", "cases"),
+    },
+    "gate": {
+        *("scores", "replies", "judgements", "measures", "dataset", "statistics"),
+        *("protocols", "contexts", "cases"),
+    },
+    "analyses": {
+        *("scores", "replies", "judgements", "measures", "statistics", "protocols", "cases"),
+    },
     "exports": {
-        "analyses",
-        "scores",
-        "measures",
-        "dataset",
-        "logs",
-        "protocols",
-        "contexts",
-        "cases",
+        *("analyses", "scores", "judgements", "measures", "dataset", "logs", "protocols"),
+        *("contexts", "cases"),
     },
-    "scores": {"measures", "transcripts", "logs", "statistics", "protocols", "contexts", "cases"},
+    "scores": {
+        *("replies", "judgements", "measures", "statistics", "protocols", "contexts", "cases"),
+    },
+    "replies": {
+        *("judgements", "measures", "transcripts", "statistics", "protocols", "contexts", "cases"),
+    },
+    "judgements": {"logs", "protocols", "cases"},
     "measures": {"statistics", "protocols", "cases"},
     "dataset": {"statistics", "contexts", "cases"},
     "evaluation": {"transcripts", "logs", "protocols", "contexts", "cases"},
@@ -175,8 +186,8 @@ FRONT_DOOR = {
     "_front_result.py": {"cases", "errors", "files", "sheets"},
     "_front_running.py": {"_front_result", "cases", "errors", "files", "options", "sheets"},
     "_front_scoring.py": {
-        *("_front_result", "cases", "errors", "files", "gate", "measures", "results", "scores"),
-        "statistics",
+        *("_front_result", "cases", "errors", "files", "gate", "judgements", "measures"),
+        *("replies", "results", "scores", "statistics"),
     },
     "options.py": {"choices", "errors"},
 }
@@ -228,7 +239,7 @@ ALLOWED = {
     # Another name for a log that can't be read: nothing is written.
     "evaluation/runs/folder.py": {".replace"},
     # Judgements are a data frame; its texts are guarded by files.guard_cell.
-    "scores/_judgement_table.py": POLARS | {".replace"},
+    "judgements/schema.py": POLARS | {".replace"},
 }
 """What moves and appends files and writes CSV, and who else may, and why."""
 

@@ -22,16 +22,10 @@ import yaml
 
 from casewise.cases import read_label_rule
 from casewise.choices import Split, UnreadPolicy
+from casewise.judgements import make_table, read_paths
+from casewise.measures import Scoring
 from casewise.protocols import string_match
-from casewise.scores import (
-    Score,
-    Scoring,
-    compare_runs,
-    find_runs,
-    make_table,
-    read_paths,
-    score_table,
-)
+from casewise.scores import Score, compare_runs, find_runs, score_table
 
 WORKS = Path(__file__).parent
 Rows = Iterator[dict[str, Any]]

@@ -21,7 +21,9 @@ from casewise.cases import Ties, read_label_rule
 from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
-from casewise.measures import compared, of_rung
+from casewise.judgements import SCHEMA, Judgements, read_paths
+from casewise.measures import Scoring, compared, of_rung
+from casewise.replies import CheckFile, load_checks
 from casewise.results import Comparisons, Gate, Scores
 
 
@@ -271,14 +273,14 @@ def report(
     return to
 
 
-def _read(source: Source, *, texts: bool = False, apart: bool = False) -> scores.Judgements:
+def _read(source: Source, *, texts: bool = False, apart: bool = False) -> Judgements:
     sources = _several(source)
     paths = _paths(sources)
     tables = [_table(one) for one in sources if not isinstance(one, str | os.PathLike)]
     if tables and not paths:
-        read = scores.Judgements(pl.concat(tables), ())
+        read = Judgements(pl.concat(tables), ())
     else:
-        read = beside_loop(lambda: scores.read_paths(paths, texts=texts, apart=apart))
+        read = beside_loop(lambda: read_paths(paths, texts=texts, apart=apart))
         read = replace(read, table=pl.concat([read.table, *tables]))
     warn(read.notes)
     return read
@@ -300,26 +302,26 @@ def _table(frame: Frame) -> pl.DataFrame:
             "pandas, the path of a log folder or file, or several"
         )
     columns = list(frame.columns)
-    lacking = [name for name in scores.SCHEMA if name not in columns]
+    lacking = [name for name in SCHEMA if name not in columns]
     if lacking:
         raise InputError("not a judgement table: a column is missing", field=lacking[0])
     if isinstance(frame, pl.DataFrame):
-        return frame.select(*scores.SCHEMA)
+        return frame.select(*SCHEMA)
     # Pandas has a number, NaT or NA of its own where nothing is.
     filled = frame.astype(object).where(frame.notna(), None)
     try:
         return pl.DataFrame(
             [
                 pl.Series(name, filled[name].to_list(), strict=False).cast(kind)
-                for name, kind in scores.SCHEMA.items()
+                for name, kind in SCHEMA.items()
             ]
         )
     except (pl.exceptions.PolarsError, TypeError) as error:
         raise InputError(f"not a judgement table: {first_line(error)}") from None
 
 
-def _checks(files: Files, *tables: pl.DataFrame) -> tuple[scores.CheckFile, ...]:
-    return scores.load_checks(_paths(_several(files)), tables)
+def _checks(files: Files, *tables: pl.DataFrame) -> tuple[CheckFile, ...]:
+    return load_checks(_paths(_several(files)), tables)
 
 
 def _several(source: Source) -> list[Frame | PathText]:
@@ -337,7 +339,7 @@ def _paths(sources: Sequence[Frame | PathText]) -> list[Path]:
 def _compare(
     before: Source,
     after: Source,
-    scoring: scores.Scoring,
+    scoring: Scoring,
     metrics: Sequence[str],
     grader_check: Files,
     *,
@@ -356,8 +358,8 @@ def _compare(
     return tuple(scores.compare_runs(pairs, scoring, metrics, checks))
 
 
-def _scoring(labels: str | None, unparsed: str, ties: str, weigh_by: str) -> scores.Scoring:
-    return scores.Scoring(
+def _scoring(labels: str | None, unparsed: str, ties: str, weigh_by: str) -> Scoring:
+    return Scoring(
         labels=None if labels is None else read_label_rule(labels, "labels="),
         unparsed=choose(scores.UnreadPolicy, unparsed, "unparsed"),
         ties=choose(Ties, ties, "ties"),

@@ -41,7 +41,7 @@ NAMES = {
         create_file csv_rows csv_text new_file quoted read_bytes
         read_text replace_folder write_atomically
     """,
-    "casewise.scores": """
+    "casewise.judgements": """
         read_paths
     """,
     "casewise.sheets": """

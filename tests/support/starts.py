@@ -39,8 +39,7 @@ _CONTEXT.set_forkserver_preload(
         "casewise.cli",
         "casewise.evaluation",
         "casewise.evaluation.models.provider",
-        "casewise.scores._log_rows",
-        "casewise.scores._logged_runs",
+        "casewise.judgements.logs",
         "casewise_study.app_study.study_app",
     ]
 )

@@ -15,7 +15,7 @@ import typer
 from casewise.choices import Undecided
 from casewise.cli._console import Format, note, print_as, working
 from casewise.cli._help import OUTPUT
-from casewise.cli._main import gates, reporting, results, scores
+from casewise.cli._main import gates, replies, reporting, results
 from casewise.cli._options import (
     Force,
     GraderCheck,
@@ -170,7 +170,7 @@ def gate(
         rules = gates.gate_rules(config)
         judgements = read_judgements([run])
         if grader_check:
-            rules = replace(rules, checks=scores.load_checks(grader_check, [judgements.table]))
+            rules = replace(rules, checks=replies.load_checks(grader_check, [judgements.table]))
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):
             report = gates.run_gate(

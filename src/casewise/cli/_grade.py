@@ -10,7 +10,7 @@ from typing import Annotated
 from casewise.choices import RULES, Delivery, grading_model, read_grader, rules_first
 from casewise.cli._console import err, note, note_all, out
 from casewise.cli._help import CASES, CONVERSATIONS, OUTPUT
-from casewise.cli._main import case_files, protocols, reporting, scores, transcripts
+from casewise.cli._main import case_files, protocols, replies, reporting, transcripts
 from casewise.cli._options import (
     GraderServer,
     RulesOrModel,
@@ -90,7 +90,7 @@ def grade(
     if delivery is Delivery.JUDGE:
         raise UsageError("--delivery judge is of judges: give system, claimed, history or none")
     card, data = _cases(cases, deployment)
-    grading = scores.Grading(
+    grading = replies.Grading(
         cases=data,
         card=card,
         model=model_name,
@@ -102,10 +102,10 @@ def grade(
     conversations = transcripts.read_conversations(file)
     try:
         with LineProgress(err()) as progress:
-            tally = scores.grade_conversations(
+            tally = replies.grade_conversations(
                 conversations, to, grading, file, lambda tally: progress(tally.total)
             )
-    except scores.NothingPlacedError as error:
+    except replies.NothingPlacedError as error:
         _print(error.tally, file)
         raise
     _print(tally, file)
@@ -127,26 +127,26 @@ def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_
     )
 
 
-def _grader(name: str, server: GraderServer) -> scores.Grader:
+def _grader(name: str, server: GraderServer) -> replies.Grader:
     """The rules, a model, or the rules with a model for the replies that they doubt."""
     model = grading_model(name)
     if model is None:
-        return scores.BY_RULES
+        return replies.BY_RULES
     which = "replies that the rules doubt" if rules_first(name) else "replies"
     by_model = _by_model(model, server)
     note(f"sends {which}, with what was said before them, to {model}; nothing else leaves here")
-    return replace(scores.BY_RULES, of_doubted=by_model) if rules_first(name) else by_model
+    return replace(replies.BY_RULES, of_doubted=by_model) if rules_first(name) else by_model
 
 
-def _by_model(grader: str, server: GraderServer) -> scores.Grader:
+def _by_model(grader: str, server: GraderServer) -> replies.Grader:
     """Grading by a model: a batch in which every request fails ends a run that has just begun."""
     grade_replies = server.load(grader)
     answered = False
 
-    def ask(replies: Sequence[scores.ToGrade]) -> Sequence[protocols.Graded]:
+    def ask(given: Sequence[replies.ToGrade]) -> Sequence[protocols.Graded]:
         nonlocal answered
         asked = []
-        for one in replies:
+        for one in given:
             before = [(turn.role, turn.content) for turn in one.reply.before]
             asked.append((before, one.reply.turn.content, one.situation, one.request))
         try:
@@ -154,14 +154,14 @@ def _by_model(grader: str, server: GraderServer) -> scores.Grader:
         except ModelError as error:
             if not answered:
                 raise
-            return [protocols.Graded(protocols.Status.ERROR, None, str(error))] * len(replies)
+            return [protocols.Graded(protocols.Status.ERROR, None, str(error))] * len(given)
         answered = True
         return graded
 
-    return scores.Grader(grader, protocols.GRADE_VERSION, ask)
+    return replies.Grader(grader, protocols.GRADE_VERSION, ask)
 
 
-def _print(tally: scores.LineTally, file: Path) -> None:
+def _print(tally: replies.LineTally, file: Path) -> None:
     if tally.graded < tally.total:
         out().print(
             f"{count(tally.graded)} of {count(tally.total)} conversations were placed in a case: "
@@ -177,5 +177,5 @@ def _print(tally: scores.LineTally, file: Path) -> None:
     if tally.unnamed:
         note(
             f"note: {count(tally.unnamed)} conversations name no model: their judgements stand "
-            f"under {scores.UNNAMED!r} (--model-name NAME)"
+            f"under {replies.UNNAMED!r} (--model-name NAME)"
         )

@@ -30,7 +30,7 @@ from casewise.cli._console import (
     write_out,
 )
 from casewise.cli._help import CASES, GRADER
-from casewise.cli._main import protocols, reporting, scores
+from casewise.cli._main import protocols, replies, reporting
 from casewise.cli._options import (
     GraderServer,
     RulesOrModel,
@@ -91,13 +91,13 @@ def check(
     """
     grader = read_grader(grader)
     version = protocols.grader_version(grader)
-    replies = scores.load_half(files, half, label)
+    labelled = replies.load_half(files, half, label)
     if rulings is None:
         published = all(file.suffix.lower() == ".csv" for file in files)
         rulings = Rulings.XSTEST if published else Rulings.CASEWISE
-    report = scores.check_grader(
-        replies,
-        _grade(grader, replies, rulings, server),
+    report = replies.check_grader(
+        labelled,
+        _grade(grader, labelled, rulings, server),
         grader=grader,
         grader_version=version,
         file=", ".join(map(str, files)),
@@ -108,27 +108,27 @@ def check(
 
 
 def _grade(
-    grader: str, replies: Sequence[scores.LabelledReply], rulings: Rulings, server: GraderServer
+    grader: str, labelled: Sequence[replies.LabelledReply], rulings: Rulings, server: GraderServer
 ) -> list[protocols.Graded]:
     found: dict[int, protocols.Graded] = {}
     if rules_first(grader):
         found = {
             place: protocols.read_reply(reply.reply, reply.query, rulings)
-            for place, reply in enumerate(replies)
+            for place, reply in enumerate(labelled)
         }
     model = grading_model(grader)
     if model is not None:
         grade_replies = server.load(model)
         doubted = {place for place, one in found.items() if one.is_doubted}
-        left = sorted(doubted) if found else list(range(len(replies)))
+        left = sorted(doubted) if found else list(range(len(labelled)))
         asked = [
             ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
-            for reply in (replies[place] for place in left)
+            for reply in (labelled[place] for place in left)
         ]
         with err().status(f"{model} grades {len(asked)} replies"):
             graded = grade_replies(model, asked) if asked else []
         found |= zip(left, graded, strict=True)
-    return [found[place] for place in range(len(replies))]
+    return [found[place] for place in range(len(labelled))]
 
 
 def sample(
@@ -167,23 +167,23 @@ def sample(
     """
     judgements = read_judgements(logs, texts=True)
     with working("drawing"):
-        replies = scores.draw_replies(
-            judgements.table, judgements.cases, n, draw, seed, scores.grader_versions(logs)
+        drawn = replies.draw_replies(
+            judgements.table, judgements.cases, n, draw, seed, replies.grader_versions(logs)
         )
     _keep_labels(out)
     page = out.with_suffix(".html")
     # With its mark, spreadsheets read the file as UTF-8.
-    write_atomically(out, scores.sheet_text(replies).encode("utf-8-sig"))
-    write_atomically(page, reporting.label_page(replies, out.name).encode())
-    of = replies[0].run_replies if len({one.run_id for one in replies}) == 1 else None
-    note(f"drew {len(replies)}{f' of {of}' if of else ''} replies: {out}. Label them:")
+    write_atomically(out, replies.sheet_text(drawn).encode("utf-8-sig"))
+    write_atomically(page, reporting.label_page(drawn, out.name).encode())
+    of = drawn[0].run_replies if len({one.run_id for one in drawn}) == 1 else None
+    note(f"drew {len(drawn)}{f' of {of}' if of else ''} replies: {out}. Label them:")
     command_line(f"casewise graders label {quoted(out)}")
 
 
 def _keep_labels(out: Path) -> None:
     """Copy a sheet that holds labels already, before another takes its place."""
     try:
-        labelled = scores.LabelSheet(out).labelled if out.is_file() else 0
+        labelled = replies.LabelSheet(out).labelled if out.is_file() else 0
     except InputError:
         return
     if labelled:
@@ -213,7 +213,7 @@ def label(
     # Only here: no other command needs the server.
     from casewise.cli._label_server import LabelServer
 
-    opened = scores.LabelSheet(sheet)
+    opened = replies.LabelSheet(sheet)
     server = LabelServer(opened, port)
 
     def ready(address: str) -> None:

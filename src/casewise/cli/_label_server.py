@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from casewise.errors import InputError, UsageError
+from casewise.replies import LabelSheet
 from casewise.reporting import label_page
-from casewise.scores import LabelSheet
 
 HOST = "127.0.0.1"
 MOST_BYTES = 10_000

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
     import casewise.cases as case_files
     import casewise.gate as gates
+    import casewise.judgements as judgement_files
     from casewise import (
         contexts,
         dataset,
         exports,
         measures,
         protocols,
+        replies,
         reporting,
         results,
         scores,
@@ -59,6 +61,7 @@ else:
         others = {
             "case_files": "casewise.cases",
             "gates": "casewise.gate",
+            "judgement_files": "casewise.judgements",
             "polars": "polars",
         }
         if name not in __all__:
@@ -73,10 +76,12 @@ __all__ = [
     "dataset",
     "exports",
     "gates",
+    "judgement_files",
     "main",
     "measures",
     "polars",
     "protocols",
+    "replies",
     "reporting",
     "results",
     "scores",

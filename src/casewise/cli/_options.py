@@ -18,7 +18,15 @@ from casewise.choices import CARDS, MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadP
 from casewise.cli import _complete
 from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH
-from casewise.cli._main import case_files, exports, polars, protocols, scores
+from casewise.cli._main import (
+    case_files,
+    exports,
+    judgement_files,
+    measures,
+    polars,
+    protocols,
+    replies,
+)
 from casewise.errors import UsageError
 from casewise.options import ARGUMENT, PAIRS, PANELS, Option, options_of
 
@@ -288,13 +296,13 @@ class Truth:
     weigh_by: Annotated[WeighBy, weigh_by_option(TRUTH)] = WeighBy.QUERY
     grader_check: GraderCheck = ()
 
-    def scoring(self, labels: LabelRule | None) -> scores.Scoring:
+    def scoring(self, labels: LabelRule | None) -> measures.Scoring:
         """Way of scoring under a label rule."""
-        return scores.Scoring(labels, self.unparsed, self.ties, weigh_by=self.weigh_by)
+        return measures.Scoring(labels, self.unparsed, self.ties, weigh_by=self.weigh_by)
 
-    def checks(self, tables: Iterable[polars.DataFrame]) -> tuple[scores.CheckFile, ...]:
+    def checks(self, tables: Iterable[polars.DataFrame]) -> tuple[replies.CheckFile, ...]:
         """Labelled replies that correct the rates of tables."""
-        return scores.load_checks(self.grader_check, tables) if self.grader_check else ()
+        return replies.load_checks(self.grader_check, tables) if self.grader_check else ()
 
 
 RulesOrModel = Annotated[
@@ -340,14 +348,14 @@ def open_cases(name: str) -> case_files.CaseSet:
 
 def read_judgements(
     paths: Sequence[Path], *, texts: bool = False, apart: bool = False
-) -> scores.Judgements:
+) -> judgement_files.Judgements:
     """Read judgements, and say what a person should know of them.
 
     Raises:
         InputError: A path is missing or can't be read, or nothing was recognised.
     """
     with working("reading the judgements"):
-        judgements = scores.read_paths(paths, texts=texts, apart=apart)
+        judgements = judgement_files.read_paths(paths, texts=texts, apart=apart)
     note_all(judgements.notes)
     return judgements
 

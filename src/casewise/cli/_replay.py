@@ -13,7 +13,16 @@ from casewise.choices import RULES, Cluster, grading_model, read_grader, rules_f
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
-from casewise.cli._main import case_files, polars, protocols, reporting, scores, transcripts
+from casewise.cli._main import (
+    case_files,
+    judgement_files,
+    polars,
+    protocols,
+    replies,
+    reporting,
+    scores,
+    transcripts,
+)
 from casewise.cli._options import (
     Chosen,
     Given,
@@ -130,7 +139,7 @@ def replay(
 
     casewise replay conversations.jsonl -m openai/gpt-5 --sample 5000 --format json
     """
-    chosen, checks = transcripts.read_chosen(turn), scores.load_checks(grader_check)
+    chosen, checks = transcripts.read_chosen(turn), replies.load_checks(grader_check)
     if len(model) > 2 or len(set(model)) < len(model):
         raise UsageError("--model: give the new model, and at most one other for the old replies")
     anew = len(model) > 1
@@ -145,7 +154,7 @@ def replay(
 
     with working("reading the conversations"):
         turns, left_out, conversations = _find_turns(read(), file, grader, anew=anew)
-    turns = scores.draw_turns(turns, sample, seed)
+    turns = replies.draw_turns(turns, sample, seed)
     asked = _named(read(), turns.filter("drawn")["case_id"])
     # The file's own replies that a model is to grade.
     ungraded = set(turns.filter(polars.col("old_status").is_null())["case_id"])
@@ -176,14 +185,14 @@ def replay(
     del plan, cases, held
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
-    table = scores.read_paths([Path(path) for path in result.logs]).table
+    table = judgement_files.read_paths([Path(path) for path in result.logs]).table
     replied = {
-        name: scores.ReplayedReplies(name, table.filter(polars.col("model") == name))
+        name: replies.ReplayedReplies(name, table.filter(polars.col("model") == name))
         for name in model
     }
     after, before = replied[model[0]], before or replied[model[-1]]
     by_user = turns["user"].is_not_null().any()
-    found = scores.compare_replies(
+    found = replies.compare_replies(
         turns,
         after,
         before,
@@ -194,9 +203,9 @@ def replay(
         asked_anew=anew,
         checks=checks,
     )
-    rows = scores.replay_rows(turns, before, after)
+    rows = replies.replay_rows(turns, before, after)
     write_atomically(
-        folder / scores.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
+        folder / replies.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
     )
     texts = _texts(found, read(), before, after) if reveal else {}
     print_as(format, reporting.replay_sheet(found, texts))
@@ -207,7 +216,7 @@ def replay(
     note_all(filter(None, cuts))
     note_all(fault_lines(result))
     note(
-        f"each turn with its chance of being drawn: {folder / scores.REPLAY_TABLE}; logs: {folder}"
+        f"each turn with its chance of being drawn: {folder / replies.REPLAY_TABLE}; logs: {folder}"
     )
     end(result, folder)
 
@@ -250,7 +259,7 @@ def _find_turns(
     if not rows:
         why = ", ".join(f"{n}: {words}" for words, n in left_out.items())
         raise InputError("no conversation can be asked again", file=file, found=why or "nothing")
-    return scores.turns_frame(rows), left_out, prefixes.conversations
+    return replies.turns_frame(rows), left_out, prefixes.conversations
 
 
 def _named(
@@ -278,7 +287,7 @@ def _recorded(
     recorded: Mapping[str, transcripts.Prefix],
     folder: Path,
     max_connections: int | None,
-) -> scores.ReplayedReplies:
+) -> replies.ReplayedReplies:
     """The file's own replies, as they were graded by rules, and are now by a model."""
     by_rules = turns.filter(polars.col("old_status").is_not_null()).select(
         "case_id",
@@ -287,7 +296,7 @@ def _recorded(
         polars.lit(RULES).alias("graded_by"),
     )
     if grader is None or not recorded:
-        return scores.ReplayedReplies("the file", by_rules)
+        return replies.ReplayedReplies("the file", by_rules)
     from casewise.evaluation import grade_recorded
 
     asked = {
@@ -301,19 +310,19 @@ def _recorded(
         graded = grade_recorded(grader, asked, folder, max_connections=max_connections)
     found = [(id, str(one.status), one.response_class, grader) for id, one in graded.items()]
     by_model = polars.DataFrame(found, by_rules.schema, orient="row")
-    return scores.ReplayedReplies("the file", polars.concat([by_rules, by_model]))
+    return replies.ReplayedReplies("the file", polars.concat([by_rules, by_model]))
 
 
 def _texts(
-    found: scores.ReplayReport,
+    found: replies.ReplayReport,
     prefixes: transcripts.Prefixes,
-    before: scores.ReplayedReplies,
-    after: scores.ReplayedReplies,
-) -> dict[str, scores.ReplayTexts]:
+    before: replies.ReplayedReplies,
+    after: replies.ReplayedReplies,
+) -> dict[str, replies.ReplayTexts]:
     """Texts of the conversations whose replies changed."""
     wanted = {one.case_id for one in found.changed}
 
-    def answers(replied: scores.ReplayedReplies) -> dict[str, str | None]:
+    def answers(replied: replies.ReplayedReplies) -> dict[str, str | None]:
         if "answer" not in replied.rows.columns:
             return {}
         rows = replied.rows.filter(polars.col("case_id").is_in(wanted)).select("case_id", "answer")
@@ -321,7 +330,7 @@ def _texts(
 
     old, new = answers(before), answers(after)
     return {
-        id: scores.ReplayTexts(
+        id: replies.ReplayTexts(
             one.case.query,
             (old.get(id) if found.old else one.old) or _NOT_KEPT,
             new.get(id) or _NOT_KEPT,

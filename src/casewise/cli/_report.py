@@ -10,7 +10,15 @@ from typing import Annotated
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
-from casewise.cli._main import case_files, measures, polars, reporting, results, scores
+from casewise.cli._main import (
+    case_files,
+    judgement_files,
+    measures,
+    polars,
+    reporting,
+    results,
+    scores,
+)
 from casewise.cli._options import (
     READ,
     Force,
@@ -198,7 +206,9 @@ def report(
         checks = truth.checks([judgements.table])
         comparisons = []
         if compare:
-            tables = {str(path): scores.read_paths([path]).table for path in dict.fromkeys(paths)}
+            tables = {
+                str(path): judgement_files.read_paths([path]).table for path in dict.fromkeys(paths)
+            }
             pairs = find_pairs(tables, force=force)
             comparisons = scores.compare_runs(pairs, scoring, checks=checks)
         known = case_files.open_cases(cases).cases if cases is not None else ()

@@ -375,7 +375,7 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
     """Print the verdicts on what a run's logs hold, and how to see more."""
     # Only now: the first request need not wait for the statistics to load.
     from casewise.cli._score import note_grader_error, print_short
-    from casewise.scores import read_paths
+    from casewise.judgements import read_paths
 
     scored = None
     try:

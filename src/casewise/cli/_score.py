@@ -13,7 +13,15 @@ from casewise.choices import LabelRule, Split
 from casewise.cli import _complete as complete
 from casewise.cli._console import command_line, note, out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
-from casewise.cli._main import polars, reporting, results, scores
+from casewise.cli._main import (
+    judgement_files,
+    measures,
+    polars,
+    replies,
+    reporting,
+    results,
+    scores,
+)
 from casewise.cli._options import (
     LABEL_RULES,
     Paths,
@@ -134,14 +142,14 @@ def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:
     """Say how to go on with runs that ended early, where their folders have the command."""
     if table["stopped"].null_count() == len(table):
         return
-    for command in dict.fromkeys(filter(None, map(scores.recorded_command, paths))):
+    for command in dict.fromkeys(filter(None, map(judgement_files.recorded_command, paths))):
         note("a run ended early. To go on:")
         command_line(command)
 
 
 def print_short(table: polars.DataFrame) -> results.Scores:
     """Print the verdicts on a table in short, by the rules of ``casewise score``."""
-    found = results.Scores.of(scores.report_scores(table, scores.Scoring()))
+    found = results.Scores.of(scores.report_scores(table, measures.Scoring()))
     console = out()
     console.print(reporting.short_sheet(found, console.width).terminal())
     return found
@@ -156,7 +164,7 @@ def note_grader_error(
     logs = " ".join(map(quoted, paths))
     beside = [folder for path in paths for folder in (path, path.parent)]
     measured = False
-    for one in scores.find_labels(dict.fromkeys([*beside, Path()]), table):
+    for one in replies.find_labels(dict.fromkeys([*beside, Path()]), table):
         name = quoted(one.path)
         go_on = f"casewise graders label {name}"
         corrected = f"casewise score {logs} --grader-check {name}"
@@ -182,7 +190,7 @@ def note_grader_error(
 def _print(
     table: polars.DataFrame,
     found: results.Scores,
-    scoring: scores.Scoring,
+    scoring: measures.Scoring,
     by: Split | None,
     alone: bool,
 ) -> None:

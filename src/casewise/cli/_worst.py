@@ -7,7 +7,7 @@ from typing import Annotated
 from casewise.choices import FailureGroup
 from casewise.cli._console import out, working, write_out
 from casewise.cli._help import OUTPUT
-from casewise.cli._main import reporting, results, scores
+from casewise.cli._main import judgement_files, reporting, results, scores
 from casewise.cli._options import Labels, Paths, Truth, grouped, option, read_judgements
 from casewise.cli._report import find_pairs
 from casewise.cli._score import ScoreFormat
@@ -53,7 +53,9 @@ def worst(
     with working("looking for failures"):
         changes = []
         if len(paths) > 1 or group in (FailureGroup.NEW, FailureGroup.MENDED):
-            tables = {str(path): scores.read_paths([path]).table for path in dict.fromkeys(paths)}
+            tables = {
+                str(path): judgement_files.read_paths([path]).table for path in dict.fromkeys(paths)
+            }
             changes = [(a.condition, b.condition) for a, b in find_pairs(tables)]
         browser = scores.make_browser(read.table, read.cases, truth.scoring(labels), changes)
         found = browser.failures(group)

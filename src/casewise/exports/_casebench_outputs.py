@@ -24,8 +24,8 @@ from casewise.exports._export_form import (
     show_value,
     shown_by_column,
 )
+from casewise.judgements import Judgements, conditions, stand_in
 from casewise.protocols import RunCondition, protocols
-from casewise.scores import Judgements, conditions, stand_in
 
 _MODES = {one.name: one.mode for one in protocols() if one.mode}
 """Upstream's names of the protocols."""

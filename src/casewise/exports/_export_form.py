@@ -24,8 +24,8 @@ from casewise.choices import ExportForm
 from casewise.contexts import PARAMETERS
 from casewise.errors import UsageError
 from casewise.files import replace_folder
+from casewise.judgements import length_of
 from casewise.protocols import RunCondition
-from casewise.scores import length_of
 
 
 def hashed(text: str, kind: str, digits: int = 16) -> str:

@@ -22,8 +22,8 @@ from casewise.exports._export_form import (
     show_id,
     withhold,
 )
+from casewise.judgements import Judgements, conditions, length_of
 from casewise.measures import label_fields
-from casewise.scores import Judgements, conditions, length_of
 from casewise.sheets import Column, Kind, Row, Table, figures, to_markdown
 
 _DTYPES: dict[type[pl.DataType], str] = {

@@ -54,6 +54,7 @@ from casewise.exports._export_form import (
     shown_by_column,
 )
 from casewise.files import address_of
+from casewise.judgements import OF_CASE, TEXTS, TWIN, length_of, stand_in
 from casewise.logs import (
     ANSWERED_BY,
     CANCELLED,
@@ -71,7 +72,6 @@ from casewise.logs import (
     message_text,
     read_samples,
 )
-from casewise.scores import OF_CASE, TEXTS, TWIN, length_of, stand_in
 
 _TASKS = ("casewise/judge", "casewise/respond")
 _SOLVERS = ("casewise/ask", "casewise/converse")

@@ -24,7 +24,7 @@ from casewise.exports._hf_folder import write_hf
 from casewise.exports._lm_eval import write_lm_eval
 from casewise.exports._results import write_results
 from casewise.files import write_atomically
-from casewise.scores import Judgements, find_logs, nothing_judged, read_paths, table_bytes
+from casewise.judgements import Judgements, find_logs, nothing_judged, read_paths, table_bytes
 
 _TASKS = {"casewise/judge": "judge", "casewise/respond": "respond"}
 

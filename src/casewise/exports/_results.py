@@ -25,19 +25,10 @@ from casewise.exports._export_form import (
     show_value,
     shown_by_column,
 )
-from casewise.measures import find
+from casewise.judgements import Judgements, RunRecord
+from casewise.measures import Scoring, find
 from casewise.protocols import RunCondition
-from casewise.scores import (
-    Estimate,
-    Judgements,
-    RunRecord,
-    Score,
-    ScoreReport,
-    Scoring,
-    is_provisional,
-    report_scores,
-    run_records,
-)
+from casewise.scores import Estimate, Score, ScoreReport, is_provisional, report_scores, run_records
 
 SCHEMA_VERSION = "0.2.2"
 """Version of Every Eval Ever's schema."""

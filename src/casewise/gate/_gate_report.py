@@ -10,7 +10,8 @@ from casewise.gate._gate_rules import GateRule
 from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict
 from casewise.protocols import CONDITION, RunCondition
-from casewise.scores import PROVISIONAL, Change, Comparison, Failure, Score
+from casewise.replies import PROVISIONAL
+from casewise.scores import Change, Comparison, Failure, Score
 from casewise.sheets import json_fields, json_interval, json_number
 
 

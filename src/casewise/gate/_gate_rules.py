@@ -9,7 +9,7 @@ from typing import Any
 from casewise.cases import LabelRule
 from casewise.choices import Better, Measure, Origin, Side, WeighBy
 from casewise.errors import InputError
-from casewise.scores import CheckFile
+from casewise.replies import CheckFile
 
 CONFIDENCE = 0.95
 """The default: how sure a one-sided bound is."""

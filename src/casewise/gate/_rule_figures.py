@@ -12,22 +12,10 @@ from casewise.cases import LabelRule, default_rule
 from casewise.choices import Needs, Origin, WeighBy
 from casewise.gate._conditions import case_rows, check_rows
 from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule
-from casewise.measures import label_fields, labelled_rows, make_answers
-from casewise.scores import (
-    ANSWER_KEYS,
-    GraderCorrection,
-    RepliedRun,
-    Run,
-    RunState,
-    Score,
-    Scoring,
-    correct_rates,
-    lost_rows,
-    planned_in,
-    run_state,
-    score_rows,
-    score_together,
-)
+from casewise.judgements import ANSWER_KEYS, RunState, lost_rows, planned_in, run_state
+from casewise.measures import Scoring, label_fields, labelled_rows, make_answers
+from casewise.replies import GraderCorrection, RepliedRun, correct_rates
+from casewise.scores import Run, Score, score_rows, score_together
 from casewise.statistics import (
     UNDEFINED,
     Estimate,

@@ -26,7 +26,7 @@ from casewise.gate._gate_rules import (
 )
 from casewise.measures import gated
 from casewise.protocols import CONDITION
-from casewise.scores import load_checks
+from casewise.replies import load_checks
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Confidence = Annotated[float, Field(strict=True, gt=0.5, lt=1)] | Literal["none"]

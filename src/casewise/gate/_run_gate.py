@@ -26,20 +26,22 @@ from casewise.gate._gate_rules import (
 )
 from casewise.gate._rule_figures import Completeness, FigureMaker, Figures, completeness_of, defined
 from casewise.gate._verdicts import GateVerdict, judge
-from casewise.measures import gated
-from casewise.scores import (
-    Comparison,
+from casewise.judgements import Unjudged
+from casewise.measures import Scoring, gated
+from casewise.replies import (
     GraderCorrection,
     RepliedRun,
-    Run,
-    Score,
-    Scoring,
-    Unjudged,
-    are_comparable,
-    compare_runs,
     correct_rates,
     correction_method,
     correction_notes,
+    rules_note,
+)
+from casewise.scores import (
+    Comparison,
+    Run,
+    Score,
+    are_comparable,
+    compare_runs,
     count_cut,
     cut_note,
     find_runs,
@@ -47,7 +49,6 @@ from casewise.scores import (
     mean_mass,
     new_failures,
     other_data,
-    rules_note,
     score_baselines,
 )
 from casewise.sheets import number

@@ -3,6 +3,7 @@
 from casewise.measures._answers import (
     PARTIAL_WEIGHT,
     Answers,
+    Scoring,
     calls_a_tool,
     floats,
     label_fields,
@@ -38,6 +39,7 @@ __all__ = [
     "CONTROLS",
     "Climbed",
     "Counted",
+    "Scoring",
     "bounds",
     "calls_a_tool",
     "compared",

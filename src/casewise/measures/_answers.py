@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.cases import LabelFields, LabelRule, Labels, Ties, make_labels
-from casewise.choices import WeighBy
+from casewise.cases import LabelFields, LabelRule, Labels, Ties, default_rule, make_labels
+from casewise.choices import UnreadPolicy, WeighBy
 from casewise.protocols import ResponseClass, is_acting
 from casewise.statistics import Clusters
 
@@ -237,3 +237,21 @@ def _pairs(places: pl.DataFrame, first: pl.Expr, second: pl.Expr) -> IntArray:
     if sides[0].equals(sides[1]):
         joined = joined.filter(pl.col("place") < pl.col("place_right"))
     return joined.select("place", "place_right").to_numpy().astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Rules by which answers are scored against labels."""
+
+    labels: LabelRule | None = None
+    """None takes each condition's default: ``published`` where it exists, else ``votes``, else
+    ``intended``."""
+    unparsed: UnreadPolicy = UnreadPolicy.HONEST
+    ties: Ties = Ties.HALF
+    """Worth of a tie under the rule ``votes``."""
+    weigh_by: WeighBy = WeighBy.QUERY
+    """Unit that weighs alike in figures of pairs."""
+
+    def rule(self, rows: pl.DataFrame) -> LabelRule:
+        """The rule asked for, or the default of these rows."""
+        return self.labels or default_rule(label_fields(rows))

@@ -10,6 +10,8 @@ import casewise
 from casewise import scores, sheets
 from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import CARDS
+from casewise.judgements import RunRecord
+from casewise.measures import Scoring
 from casewise.reporting._card_tables import (
     NOT_RECORDED,
     acting_table,
@@ -76,7 +78,7 @@ def shell_line(arguments: Sequence[str]) -> str:
 
 def _scoring_options(facts: scores.EvaluationFacts) -> list[str]:
     """Options of ``casewise report`` that are not at their defaults."""
-    given, usual = facts.scoring, scores.Scoring()
+    given, usual = facts.scoring, Scoring()
     options = [
         (f"--{name.replace('_', '-')}", str(getattr(given, name)))
         for name in ("labels", "unparsed", "ties", "weigh_by")
@@ -87,7 +89,7 @@ def _scoring_options(facts: scores.EvaluationFacts) -> list[str]:
     return list(chain.from_iterable(options))
 
 
-def _files(record: scores.RunRecord) -> list[str]:
+def _files(record: RunRecord) -> list[str]:
     """Files that the command of a run names."""
     asked = {name: str(record.asked[name]) for name in _SHIPPED if name in record.asked}
     if "deployment" in asked:

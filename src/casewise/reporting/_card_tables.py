@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from casewise.choices import Family, View, grader_words
+from casewise.judgements import RunRecord
 from casewise.measures import find, in_view
 from casewise.reporting._scores import (
     ScoreColumn,
@@ -14,14 +15,7 @@ from casewise.reporting._scores import (
     pair_counts,
 )
 from casewise.results import wording
-from casewise.scores import (
-    Overview,
-    RunFacts,
-    RunRecord,
-    Score,
-    ScoreReport,
-    Usage,
-)
+from casewise.scores import Overview, RunFacts, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, plural, setting
 
 NOT_RECORDED = "not recorded"

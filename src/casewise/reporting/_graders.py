@@ -3,15 +3,8 @@
 from itertools import chain
 
 from casewise.choices import LABEL, Half
-from casewise.scores import (
-    NOT_GRADED,
-    Against,
-    Estimate,
-    Fate,
-    GraderReport,
-    LineTally,
-    grader_record,
-)
+from casewise.replies import NOT_GRADED, Against, Fate, GraderReport, LineTally, grader_record
+from casewise.scores import Estimate
 from casewise.sheets import (
     Cell,
     Column,

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from casewise.scores import ChangeRates, RareRate, ReplayReport, ReplayTexts, ReplyChange
+from casewise.replies import ChangeRates, ReplayReport, ReplayTexts, ReplyChange
+from casewise.scores import RareRate
 from casewise.sheets import (
     Cell,
     Column,

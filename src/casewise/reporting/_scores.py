@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view, ladder_measures
+from casewise.replies import GraderCorrection, correction_method, correction_notes
 from casewise.results import (
     Scores,
     Verdict,
@@ -21,14 +22,11 @@ from casewise.scores import (
     SMALLEST,
     Difference,
     Escalation,
-    GraderCorrection,
     LadderScore,
     RuleAccuracy,
     Score,
     ScoreReport,
     ScoreRow,
-    correction_method,
-    correction_notes,
 )
 from casewise.sheets import (
     Cell,

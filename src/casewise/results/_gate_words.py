@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from casewise.gate import Demand, GateReport, GateRow, GateVerdict
+from casewise.replies import PROVISIONAL
 from casewise.results._verdict import weighing_words
-from casewise.scores import PROVISIONAL
 from casewise.sheets import interval, number, setting, signed
 
 _WANTED = {

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar, overload
 
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
+from casewise.judgements import RunState
+from casewise.measures import Scoring
 from casewise.results._changes import change_sentences
 from casewise.results._failure_words import failure_record
 from casewise.results._trend import DatedRun, dated_runs
@@ -20,10 +22,8 @@ from casewise.scores import (
     EvaluationFacts,
     Overview,
     RunCondition,
-    RunState,
     Score,
     ScoreReport,
-    Scoring,
     are_comparable,
     as_report_records,
     compare_runs,

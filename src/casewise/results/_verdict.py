@@ -12,6 +12,7 @@ from functools import cached_property
 
 from casewise.choices import Delivery, WeighBy
 from casewise.protocols import RunCondition
+from casewise.replies import PROVISIONAL, rules_note
 from casewise.results._changes import ChangeSentence, change_sentences
 from casewise.results._wording import (
     CHANGES,
@@ -36,13 +37,11 @@ from casewise.results._wording import (
 from casewise.scores import (
     LEAST_EFFECTIVE,
     LOW_MASS,
-    PROVISIONAL,
     Comparison,
     Score,
     cut_note,
     is_provisional,
     mass_warning,
-    rules_note,
     uneven_measures,
 )
 from casewise.sheets import count, number, plural, rounded

@@ -12,9 +12,9 @@ import polars as pl
 
 from casewise.cases import LabelRule
 from casewise.choices import UnreadPolicy
-from casewise.measures import Answers, calls_a_tool, labelled_rows, make_answers
+from casewise.judgements import ANSWER_KEYS, conditions, shared_rows
+from casewise.measures import Answers, Scoring, calls_a_tool, labelled_rows, make_answers
 from casewise.protocols import ESCALATION_STEPS, Delivery, ResponseClass, RunCondition, acting
-from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, shared_rows
 from casewise.statistics import (
     BoolArray,
     Clusters,

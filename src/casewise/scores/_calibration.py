@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from casewise.measures import Answers, labelled_rows, make_answers, measure
+from casewise.judgements import conditions
+from casewise.measures import Answers, Scoring, labelled_rows, make_answers, measure
 from casewise.protocols import RunCondition, acting
-from casewise.scores._condition_scores import Scoring, conditions
 from casewise.statistics import (
     Estimate,
     FloatArray,

@@ -14,16 +14,10 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import GROUPS
+from casewise.judgements import ANSWER_KEYS, conditions
+from casewise.measures import Scoring
 from casewise.protocols import ResponseClass, RunCondition, is_acting
-from casewise.scores._condition_scores import (
-    ANSWER_KEYS,
-    Score,
-    Scoring,
-    conditions,
-    differences,
-    score_together,
-    weighted_sum,
-)
+from casewise.scores._condition_scores import Score, differences, score_together, weighted_sum
 from casewise.statistics import (
     BoolArray,
     Clusters,

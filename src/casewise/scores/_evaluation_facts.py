@@ -11,19 +11,22 @@ import polars as pl
 from casewise.cases import LabelRule
 from casewise.choices import RULES
 from casewise.errors import InputError
-from casewise.protocols import LOW_MASS, RunCondition
-from casewise.scores._condition_scores import Score, Scoring, conditions
-from casewise.scores._judgement_sources import Judgements, find_logs
-from casewise.scores._judgement_table import PROVIDER
-from casewise.scores._logged_runs import run_record
-from casewise.scores._overview import Overview
-from casewise.scores._run_record import (
+from casewise.judgements import (
+    PROVIDER,
+    Judgements,
     RunRecord,
+    conditions,
+    find_logs,
     hidden_arguments,
     plain_notes,
     run_commands,
+    run_record,
     without_paths,
 )
+from casewise.measures import Scoring
+from casewise.protocols import LOW_MASS, RunCondition
+from casewise.scores._condition_scores import Score
+from casewise.scores._overview import Overview
 
 _SCRIPT = "script:"
 """Prefix of the ids of the turns of a deployment's conversation."""

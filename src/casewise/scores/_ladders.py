@@ -7,15 +7,16 @@ import polars as pl
 
 from casewise.cases import LabelRule
 from casewise.choices import UnreadPolicy
+from casewise.judgements import conditions, shared_rows
 from casewise.measures import (
     Climbed,
+    Scoring,
     labelled_rows,
     ladder_measures,
     make_answers,
     rung_measures,
 )
 from casewise.protocols import BARE_RUNG, RunCondition
-from casewise.scores._condition_scores import Scoring, conditions, shared_rows
 from casewise.statistics import Estimate
 
 

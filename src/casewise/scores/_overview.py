@@ -14,14 +14,14 @@ import polars as pl
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.choices import FailureGroup
 from casewise.errors import UsageError
-from casewise.measures import family_of, label_fields, make_answers, outcomes
+from casewise.judgements import Judgements, conditions
+from casewise.measures import Scoring, family_of, label_fields, make_answers, outcomes
 from casewise.protocols import RunCondition, find_variation
+from casewise.replies import CheckFile
 from casewise.scores._behaviour import says_and_does
 from casewise.scores._changed_contexts import AblationChange
-from casewise.scores._condition_scores import Score, Scoring, conditions
+from casewise.scores._condition_scores import Score
 from casewise.scores._failures import MARKS, Failure, list_failures, mark_failures
-from casewise.scores._judgement_sources import Judgements
-from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
 from casewise.scores._run_comparison import Comparison
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores

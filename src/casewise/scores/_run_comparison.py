@@ -11,7 +11,17 @@ import polars as pl
 from casewise.cases import LabelRule, label_notes, make_labels
 from casewise.choices import Family, Measure, UnreadPolicy
 from casewise.errors import InputError
+from casewise.judgements import (
+    ANSWER_KEYS,
+    OF_CASE,
+    RunState,
+    conditions,
+    lost_rows,
+    run_state,
+    shared_rows,
+)
 from casewise.measures import (
+    Scoring,
     bounds,
     compared,
     count_answers,
@@ -23,22 +33,8 @@ from casewise.measures import (
     of_rung,
 )
 from casewise.protocols import BARE_RUNG, CONDITION, ResponseClass, RunCondition
-from casewise.scores._condition_scores import (
-    ANSWER_KEYS,
-    RunState,
-    Score,
-    Scoring,
-    conditions,
-    differences,
-    lost_rows,
-    run_state,
-    score_rows,
-    score_together,
-    shared_rows,
-)
-from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
-from casewise.scores._judgement_table import OF_CASE
-from casewise.scores._labelled_replies import CheckFile
+from casewise.replies import CheckFile, GraderCorrection, RepliedRun, correct_rates
+from casewise.scores._condition_scores import Score, differences, score_rows, score_together
 from casewise.scores._ladders import climb
 from casewise.statistics import (
     BY_DESIGN,

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from casewise.replies import PROVISIONAL, GraderCorrection, correction_notes, rules_note
 from casewise.scores._behaviour import Escalation, JudgeAct, Trust
 from casewise.scores._calibration import Calibration
 from casewise.scores._changed_contexts import Counterfactual, Faithfulness
 from casewise.scores._condition_scores import Score, is_provisional
-from casewise.scores._grader_agreement import PROVISIONAL, rules_note
-from casewise.scores._grader_correction import GraderCorrection, correction_notes
 from casewise.scores._ladders import LadderScore
 from casewise.scores._run_comparison import Comparison, Difference, right_after
 from casewise.scores._score_report import ScoreReport, ScoreRow

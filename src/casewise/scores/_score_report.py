@@ -14,8 +14,10 @@ import polars as pl
 
 from casewise.cases import Labelled, LabelRule, Labels, Shape, find_shape
 from casewise.choices import PROTOCOL, Family, Split
-from casewise.measures import floats, label_fields, labelled_rows, make_answers, scored
+from casewise.judgements import OF_CASE, conditions
+from casewise.measures import Scoring, floats, label_fields, labelled_rows, make_answers, scored
 from casewise.protocols import acting
+from casewise.replies import CheckFile, GraderCorrection, correct_table
 from casewise.scores._behaviour import (
     Escalation,
     JudgeAct,
@@ -24,10 +26,7 @@ from casewise.scores._behaviour import (
     judge_versus_act,
     trust_in_claims,
 )
-from casewise.scores._calibration import (
-    Calibration,
-    calibrations,
-)
+from casewise.scores._calibration import Calibration, calibrations
 from casewise.scores._changed_contexts import (
     AblationChange,
     Counterfactual,
@@ -38,10 +37,7 @@ from casewise.scores._changed_contexts import (
     faithfulness,
     shapley_shares,
 )
-from casewise.scores._condition_scores import BASELINE, Score, Scoring, conditions, score_table
-from casewise.scores._grader_correction import GraderCorrection, correct_table
-from casewise.scores._judgement_table import OF_CASE
-from casewise.scores._labelled_replies import CheckFile
+from casewise.scores._condition_scores import BASELINE, Score, score_table
 from casewise.scores._ladders import LadderScore, ladder_scores
 from casewise.scores._ranked_pairs import ranked_pairs
 from casewise.statistics import (

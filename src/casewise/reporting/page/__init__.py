@@ -13,7 +13,8 @@ from typing import Any
 
 from casewise.cases import digest
 from casewise.files import guard_cell
-from casewise.scores import SHEET_COLUMNS, DrawnReply, EvaluationFacts, Overview
+from casewise.replies import SHEET_COLUMNS, DrawnReply
+from casewise.scores import EvaluationFacts, Overview
 
 __all__ = ["label_page", "report_page"]
 

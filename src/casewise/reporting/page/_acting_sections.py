@@ -7,6 +7,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from casewise.measures import CONTROLS
+from casewise.replies import correction_method, correction_notes
 from casewise.reporting._scores import rate_name
 from casewise.reporting.page._parts import (
     BLUE,
@@ -44,7 +45,7 @@ from casewise.reporting.page._plots import (
     share_axis,
 )
 from casewise.results import first_upper, ladder_sentence, page_wording
-from casewise.scores import CELLS, Overview, correction_method, correction_notes
+from casewise.scores import CELLS, Overview
 from casewise.sheets import Column, Kind, number, plural
 
 _MEASURES = ("over_refusal", "under_refusal", "follows", "false_changes")

@@ -16,7 +16,7 @@ def model_verdicts(study: Study) -> dict[str, FloatArray]:
         InputError: A run can't be read, or none of them judges a case of the study.
     """
     # Imported late: polars takes longer to load than most commands take to run.
-    from casewise.scores import read_paths
+    from casewise.judgements import read_paths
 
     folder, places = study.folder, study.places
     runs = [folder / run for run in study.screening.models or ()]

@@ -26,7 +26,7 @@ from casewise.files import (
     write_atomically,
 )
 from casewise.protocols import ResponseClass, acting
-from casewise.scores._reply_sample import SHEET_COLUMNS, DrawnReply, seal, unseal
+from casewise.replies.sample import SHEET_COLUMNS, DrawnReply, seal, unseal
 
 XSTEST_LABEL: Final = "final_label"
 """Name of the label's column in the completions of XSTest."""

@@ -13,9 +13,8 @@ from casewise.cases import Case, digest
 from casewise.choices import Draw
 from casewise.errors import InputError
 from casewise.files import csv_text
+from casewise.judgements import PROVIDER, find_logs, is_withheld
 from casewise.protocols import CONDITION, ResponseClass, Status, acting
-from casewise.scores._judgement_sources import find_logs
-from casewise.scores._judgement_table import PROVIDER, is_withheld
 from casewise.statistics import FloatArray, IntArray
 
 LEAST_OF_STRATUM = 5

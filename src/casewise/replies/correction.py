@@ -10,9 +10,11 @@ import polars as pl
 
 from casewise.cases import LabelRule, Labels, digest
 from casewise.choices import RULES, UnreadPolicy
+from casewise.judgements import ANSWER_KEYS, PROVIDER, conditions, shared_rows
 from casewise.measures import (
     PARTIAL_WEIGHT,
     Answers,
+    Scoring,
     calls_a_tool,
     correctable,
     labelled_rows,
@@ -20,10 +22,8 @@ from casewise.measures import (
     measure,
 )
 from casewise.protocols import ResponseClass, RunCondition, Status, acting, read_reply
-from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, shared_rows
-from casewise.scores._judgement_table import PROVIDER
-from casewise.scores._labelled_replies import GRADES, CheckedReply, CheckFile
-from casewise.scores._reply_sample import REPLIED, drawable, reply_ids
+from casewise.replies.sample import REPLIED, drawable, reply_ids
+from casewise.replies.sheet import GRADES, CheckedReply, CheckFile
 from casewise.sheets import interval, number
 from casewise.statistics import (
     CANNOT_TELL,

@@ -11,8 +11,8 @@ import polars as pl
 from casewise import statistics
 from casewise.choices import Cluster
 from casewise.protocols import ResponseClass
-from casewise.scores._grader_correction import DRAWS, checked_grades, no_better
-from casewise.scores._labelled_replies import GRADES, CheckFile
+from casewise.replies.correction import DRAWS, checked_grades, no_better
+from casewise.replies.sheet import GRADES, CheckFile
 
 TURNS_SCHEMA: Final[dict[str, pl.DataType]] = {
     "case_id": pl.String(),

@@ -18,6 +18,7 @@ from casewise.cases import Case, CaseSet, digest, wanted_reply
 from casewise.choices import RULES
 from casewise.errors import InputError
 from casewise.files import new_file
+from casewise.judgements import PROVIDER, case_columns, case_texts, make_table, stand_in
 from casewise.protocols import (
     BARE_RUNG,
     BY_PROVIDER,
@@ -30,13 +31,6 @@ from casewise.protocols import (
     acting,
     read_cut_step,
     read_reply,
-)
-from casewise.scores._judgement_table import (
-    PROVIDER,
-    case_columns,
-    case_texts,
-    make_table,
-    stand_in,
 )
 from casewise.transcripts import (
     READ_AT_MOST,

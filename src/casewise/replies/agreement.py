@@ -17,7 +17,7 @@ from casewise.cases import digest
 from casewise.choices import LABEL, RULES, Half
 from casewise.errors import InputError
 from casewise.protocols import Graded, ResponseClass, count_fitted, phrase_match, string_match
-from casewise.scores._labelled_replies import LabelledReply, load_labelled
+from casewise.replies.sheet import LabelledReply, load_labelled
 from casewise.sheets import json_interval, json_number, number
 from casewise.statistics import (
     LEFT_OPEN,

@@ -11,6 +11,7 @@ import polars as pl
 
 from casewise.errors import InputError
 from casewise.files import address_of
+from casewise.judgements.schema import OF_CASE, TEXTS, complete_table, filled_columns
 from casewise.logs import (
     ANSWERED_BY,
     CUT,
@@ -30,12 +31,6 @@ from casewise.logs import (
     input_tokens,
     read_records,
     runs_of,
-)
-from casewise.scores._judgement_table import (
-    OF_CASE,
-    TEXTS,
-    complete_table,
-    filled_columns,
 )
 
 _FROM_SCORE = ("p_safe", "raw_score", "mass")

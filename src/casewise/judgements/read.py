@@ -16,20 +16,20 @@ import polars as pl
 from casewise.cases import Case, SharedCases, is_output
 from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of, read_bytes
-from casewise.logs import LoggedRun, list_logs, read_header
-from casewise.protocols import CONDITION, RunCondition
-from casewise.scores._judgement_table import (
+from casewise.judgements.logs import choose_logs, read_judgements
+from casewise.judgements.outputs import read_outputs
+from casewise.judgements.runs import command_to_resume
+from casewise.judgements.schema import (
     OF_CASE,
     TEXTS,
     WHOLE,
     all_distinct,
     make_table,
     read_case_rows,
-    read_outputs,
     read_table,
 )
-from casewise.scores._log_rows import choose_logs, read_judgements
-from casewise.scores._logged_runs import command_to_resume
+from casewise.logs import LoggedRun, list_logs, read_header
+from casewise.protocols import CONDITION, RunCondition
 
 _FIELDS = ("query_id", "category", "published_safe_rate")
 _KEPT = ("case_id", *OF_CASE, *TEXTS, WHOLE)

@@ -1,0 +1,70 @@
+"""Judgements: logs, tables and published outputs read into one table, and its conditions."""
+
+from casewise.judgements.conditions import (
+    ANSWER_KEYS,
+    RunState,
+    conditions,
+    lost_rows,
+    planned_in,
+    run_state,
+    shared_rows,
+)
+from casewise.judgements.outputs import case_columns, case_texts
+from casewise.judgements.read import Judgements, Unjudged, find_logs, nothing_judged, read_paths
+from casewise.judgements.runs import (
+    RunRecord,
+    hidden_arguments,
+    plain_notes,
+    recorded_command,
+    run_commands,
+    run_record,
+    without_paths,
+)
+from casewise.judgements.schema import (
+    OF_CASE,
+    PROVIDER,
+    SCHEMA,
+    TEXTS,
+    TWIN,
+    all_distinct,
+    is_withheld,
+    length_of,
+    make_table,
+    stand_in,
+    table_bytes,
+)
+
+__all__ = [
+    "ANSWER_KEYS",
+    "Judgements",
+    "OF_CASE",
+    "PROVIDER",
+    "RunRecord",
+    "RunState",
+    "SCHEMA",
+    "TEXTS",
+    "TWIN",
+    "Unjudged",
+    "all_distinct",
+    "case_columns",
+    "case_texts",
+    "conditions",
+    "find_logs",
+    "hidden_arguments",
+    "is_withheld",
+    "length_of",
+    "lost_rows",
+    "make_table",
+    "nothing_judged",
+    "plain_notes",
+    "planned_in",
+    "read_paths",
+    "recorded_command",
+    "run_commands",
+    "run_record",
+    "run_state",
+    "shared_rows",
+    "stand_in",
+    "table_bytes",
+    "without_paths",
+]
