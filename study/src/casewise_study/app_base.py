@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Mutable
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from pathlib import Path, PurePath
-from typing import Any, ClassVar
+from pathlib import PurePath
+from typing import Any
 
 import uvicorn
 from anyio.to_thread import current_default_thread_limiter
@@ -21,7 +21,6 @@ from fastapi import FastAPI, Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from casewise.errors import UsageError
 
@@ -38,16 +37,12 @@ READING = ("GET", "HEAD")
 BODY_SECONDS = 20
 """Seconds within which a request's body must have come."""
 
-HEADER_SECONDS = 10
-"""Seconds within which a request's headers must have come, once the connection waits."""
-
 _METHODS = (*READING, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _THREADS = 12
 _BACKLOG = 512
-_AT_ONCE = 8
-"""Connections that are taken on before any of them is looked at; others wait in the queue."""
-_KEPT_FREE = 3 * _THREADS + 4 * _AT_ONCE
-"""Descriptors left for databases (SQLite's file and log, of each thread) and new connections."""
+"""Browsers that are kept waiting rather than turned away."""
+_CONNECTIONS = 800
+"""Connections at once, below the usual limit of 1,024 descriptors; others are answered 503."""
 _STOP_SECONDS = 10
 _ASK_SECONDS = 1
 _TYPES = {
@@ -270,14 +265,6 @@ async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-class _Listening(socket.socket):
-    """Keeps its queue: asyncio would cut it to what it takes on at once."""
-
-    def listen(self, _: int = 0) -> None:
-        """Listen, with a queue in which browsers are kept waiting rather than turned away."""
-        super().listen(_BACKLOG)
-
-
 def listen(host: str, port: int) -> socket.socket:
     """Bind a port; 0 is any that is free.
 
@@ -289,11 +276,11 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise UsageError(f"--host {host}: {error.strerror}") from None
     # With the protocol named, asyncio switches off the delay of small packets: 40 ms a page.
-    made = _Listening(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
-        made.listen()
+        made.listen(_BACKLOG)
     except OSError as error:
         made.close()
         if error.errno in (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL):
@@ -302,88 +289,14 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
-class _Connection(H11Protocol):
-    """A connection with a deadline for headers, which gives way to others while it only waits.
-
-    Each server has a subclass of its own.
-    """
-
-    most: ClassVar[int]
-    """Connections at once."""
-    waiting: ClassVar[dict["_Connection", None]]
-    """Those from which no whole request has come, in the order in which they began to wait."""
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take on a connection; above the limit, end the one that has waited longest."""
-        super().connection_made(transport)
-        self._wait()
-        if len(self.connections) > self.most:
-            next(iter(self.waiting))._end()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        self._go_on()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Read on; a request that has begun has until the deadline for its headers."""
-        super().data_received(data)
-        self._look()
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request, which may have come already."""
-        super().on_response_complete()
-        if not self.transport.is_closing():
-            self._look(idle=True)
-
-    def _look(self, *, idle: bool = False) -> None:
-        """Sort the connection among those that wait, or not; who is idle has time to begin."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            # A body that is still to come has a deadline of its own, and may give way.
-            self._go_on(keep_place=self.cycle.more_body)
-        elif idle:
-            self.waiting[self] = None
-        elif self._deadline is None:
-            self._wait()
-
-    def _wait(self) -> None:
-        self.waiting[self] = None
-        self._deadline = self.loop.call_later(HEADER_SECONDS, self._end)
-
-    def _go_on(self, *, keep_place: bool = False) -> None:
-        if not keep_place:
-            self.waiting.pop(self, None)
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _end(self) -> None:
-        self._go_on()
-        self.transport.abort()
-
-
-def _most_connections() -> int:
-    """Connections at once for which the process has descriptors."""
-    try:
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        folders = [path for path in map(Path, ("/proc/self/fd", "/dev/fd")) if path.is_dir()]
-    except ImportError:  # Windows limits sockets otherwise.
-        return _BACKLOG
-    taken = len(list(folders[0].iterdir())) if folders else 8
-    return max(8, limit - taken - _KEPT_FREE)
-
-
 def make_server(app: App) -> uvicorn.Server:
     """Make the server of an application, without running it."""
-    connection = type("Connection", (_Connection,), {"most": _most_connections(), "waiting": {}})
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http=connection,
-        backlog=_AT_ONCE,
+        http="h11",
+        backlog=_BACKLOG,
+        limit_concurrency=_CONNECTIONS,
         access_log=False,
         log_config=None,
         # The guard prints one line for an error; a traceback may hold a query.

@@ -63,7 +63,6 @@ class Serving:
         env: What the process has in its environment beside keys and the usual.
         keys: The study's secrets.
         clock: Python that sets the clock; empty for the computer's own.
-        first: Python that the process runs before the command.
     """
 
     def __init__(
@@ -74,7 +73,6 @@ class Serving:
         env: Mapping[str, str] | None = None,
         keys: Mapping[str, str] = KEYS,
         clock: str = CLOCK,
-        first: str = "",
     ) -> None:
         self.folder, self.database = study.parent, study.with_suffix(".db")
         self.clock = Clock(self.folder)
@@ -84,7 +82,7 @@ class Serving:
         given = ["--database", address] if address else []
         command = ["annotate", "serve", study.name, *usual, *given, *options]
         given_env = clean_env() | {**keys, **(env or {}), "CLOCK": str(self.clock.path)}
-        self.process = Start(command, self.folder, given_env, first=clock + first)
+        self.process = Start(command, self.folder, given_env, first=clock)
         line = self.process.line()
         assert line.startswith("study "), self.process.stderr
         self.origin = line.split()[1].rstrip("/")
