@@ -103,10 +103,10 @@ WALLED: dict[str, Callable[[str], bool]] = {
     "uvicorn": never,
     "sqlalchemy": never,
     "babel": never,
-    "filelock": lambda path: path == "files/_atomic.py",
-    "fcntl": lambda path: path == "files/_atomic.py",
-    "msvcrt": lambda path: path == "files/_atomic.py",
-    "csv": lambda path: path == "files/_text.py",
+    "filelock": lambda path: path == "files/atomic.py",
+    "fcntl": lambda path: path == "files/atomic.py",
+    "msvcrt": lambda path: path == "files/atomic.py",
+    "csv": lambda path: path.startswith("files/"),
 }
 """Libraries that only some files may import."""
 
@@ -235,7 +235,7 @@ APPENDS = {"os.write", "os.ftruncate"}
 POLARS = {".write_csv", "pl.read_csv"}
 WAYS = {way.rpartition(".")[2] for way in MOVES | APPENDS | POLARS}
 ALLOWED = {
-    "files/_atomic.py": MOVES | APPENDS,
+    "files/atomic.py": MOVES | APPENDS,
     # Another name for a log that can't be read: nothing is written.
     "evaluation/runs/folder.py": {".replace"},
     # Judgements are a data frame; its texts are guarded by files.guard_cell.

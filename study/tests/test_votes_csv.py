@@ -120,17 +120,17 @@ def same_block(one: Votes) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (other_arm, "record 25, field 'case_id': this person has judged the query before"),
-        (lambda one: one.people.pop(0), "record 1, field 'rater': nobody of this name"),
-        (more, "votes.csv, record 25, field 'case_id': more votes than the quota"),
-        (lambda one: one.votes.pop(), "record 6, field 'rater': completed, but 1 of the votes are"),
+        (other_arm, "row 26, field 'case_id': this person has judged the query before"),
+        (lambda one: one.people.pop(0), "row 2, field 'rater': nobody of this name"),
+        (more, "votes.csv, row 26, field 'case_id': more votes than the quota"),
+        (lambda one: one.votes.pop(), "row 7, field 'rater': completed, but 1 of the votes are"),
         (
             lambda one: one.people[0].update(status="abandoned"),
-            "votes.csv, record 1, field 'counted': the vote of a person who is abandoned",
+            "votes.csv, row 2, field 'counted': the vote of a person who is abandoned",
         ),
-        (same_block, "people.csv, record 7, field 'block': somebody else has the block"),
-        (lambda one: one.votes[0].update(case_id="x"), "1, field 'case_id': no case of"),
-        (lambda one: one.votes[0].update(seconds=-1), "1, field 'seconds': wrong value"),
+        (same_block, "people.csv, row 8, field 'block': somebody else has the block"),
+        (lambda one: one.votes[0].update(case_id="x"), "2, field 'case_id': no case of"),
+        (lambda one: one.votes[0].update(seconds=-1), "2, field 'seconds': wrong value"),
     ],
 )
 def test_what_does_not_fit_names_its_row(
@@ -164,7 +164,7 @@ def test_a_file_cut_anywhere_is_refused(folder: Path, collected: Votes, at: int)
         ),
         ("rater,verdict\na,safe\n", "field 'case_id': a column is missing"),
         ('rater,case_id,verdict\n"a,b,c', "not valid CSV"),
-        ("rater,case_id,verdict\na,b\n", "record 1: wrong number of cells (found 2; expected 3)"),
+        ("rater,case_id,verdict\na,b\n", "row 2: wrong number of cells (found 2; expected 3)"),
         ("rater,case_id,verdict\na,b,Safe\n", "field 'verdict': wrong value (found 'Safe'"),
         ("rater,case_id,verdict,time\na,b,safe,2026-03-04T05:06:07\n", "field 'time'"),
     ],

@@ -38,7 +38,7 @@ NAMES = {
         CasewiseError InputError SHORT UsageError some
     """,
     "casewise.files": """
-        create_file csv_rows csv_text new_file quoted read_bytes
+        TableForm create_file csv_text new_file open_table quoted read_bytes
         read_text replace_folder write_atomically
     """,
     "casewise.judgements": """

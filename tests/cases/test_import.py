@@ -246,7 +246,7 @@ def test_cells_that_do_not_fit(
     [
         ("t.csv", b"", "the file is empty"),
         ("t.csv", b'q\n"a', "not valid CSV"),
-        ("t.csv", b"q;n\na;1\nb\n", "row 2: wrong number of cells (found 1; expected 2"),
+        ("t.csv", b"q;n\na;1\nb\n", "row 3: wrong number of cells (found 1; expected 2"),
         ("t.csv", b"q\n\x81\n", "wrong encoding"),
         ("t.parquet", b"PAR1 nothing", "can't be read as Parquet"),
         ("t.arrow", b"nothing at all", "can't be read as Arrow"),

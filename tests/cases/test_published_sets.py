@@ -150,7 +150,7 @@ def test_contextual_appropriateness(tmp_path: Path) -> None:
     assert found.cases[0].tags == ("origin:Adjudication", "id:7", "id:31")
     assert [case.votes_safe for case in found.cases] == [2, 0, 1, 1]
     assert [file.name for file in found.files] == ["train.csv"]
-    assert "relations.csv is left unread (rows: 1): it has no column 'quote'" in found.notes
+    assert "relations.csv is left unread: it has no column 'quote'" in found.notes
     (folder / "train.csv").unlink()
     with pytest.raises(InputError, match="no such column"):
         import_cases(folder, load_mapping("contextual-appropriateness"))

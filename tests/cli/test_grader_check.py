@@ -353,9 +353,9 @@ def test_every_turn_of_a_script_is_drawn_with_what_was_said_before_it(tmp_path: 
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
-        ({"label": "refuses"}, ("row 1", "label", "refuses", "compliance")),
-        ({"id": "r-1"}, ("row 1", "seal", "changed")),
-        ({"stratum_replies": "many"}, ("row 1", "stratum_replies", "many")),
+        ({"label": "refuses"}, ("row 2", "label", "refuses", "compliance")),
+        ({"id": "r-1"}, ("row 2", "seal", "changed")),
+        ({"stratum_replies": "many"}, ("row 2", "stratum_replies", "many")),
     ],
 )
 def test_broken_sheets_are_refused(

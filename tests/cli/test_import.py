@@ -64,7 +64,7 @@ def test_bad_rows_stop_the_import_or_are_skipped(cli_inside: Cli, files: Path) -
     command = ["cases", "import", "prompts.csv", "--map", "xstest", "--out", "x.jsonl"]
     refused(
         cli_inside(*command),
-        "bad row: prompts.csv, row 2, field 'intended': wrong value in column 'label' "
+        "bad row: prompts.csv, row 3, field 'intended': wrong value in column 'label' "
         "(found 'sort of'; expected one of 'safe', 'unsafe')",
         "Nothing was written; --skip-bad leaves bad rows out.",
     )

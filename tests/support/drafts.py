@@ -38,7 +38,7 @@ _DRAFTS = r"""
     question,votes_safe,votes_unsafe
     Why?,1,2
   guesses:
-    {header: 2, query: question, votes_safe: votes_safe, votes_unsafe: votes_unsafe}
+    {query: question, votes_safe: votes_safe, votes_unsafe: votes_unsafe}
   cases: 1
 - name: German
   csv: |

@@ -313,11 +313,11 @@ def test_rows_that_are_broken(grade: Grade, tmp_path: Path) -> None:
     found = grade(path)
     assert found.table["case_id"].to_list() == ["c-1"]
     for reason in (
-        "row 2: column 'messages': not valid JSON: Expecting value at line 1 column 1",
-        "row 3: 1 cells",
-        "row 4: no messages and no reply",
-        "row 5: message 1: not a message of the chat format",
-        "row 6: not valid CSV: ',' expected after '\"'; what follows can't be read",
+        "row 3: column 'messages': not valid JSON: Expecting value at line 1 column 1",
+        "row 4: wrong number of cells",
+        "row 5: no messages and no reply",
+        "row 6: message 1: not a message of the chat format",
+        "row 7: not valid CSV: ',' expected after '\"'; what follows can't be read",
     ):
         assert reason in found.said
     assert "canary" not in found.said

@@ -44,7 +44,6 @@ from casewise.cases._fetch import (
     fetch_casebench,
     fetch_open_set,
 )
-from casewise.cases._grids import WORKBOOKS, RawTable, delimiter_of, opened
 from casewise.cases._import import Imported, cases_in_memory, import_cases
 from casewise.cases._labels import (
     LabelFields,
@@ -83,11 +82,11 @@ from casewise.cases._pairs import (
     pair_faults,
 )
 from casewise.cases._personal_patterns import find_pieces
-from casewise.cases._rows import read_table
 from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
+from casewise.cases.cells import opened
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
 __all__ = [
@@ -111,7 +110,6 @@ __all__ = [
     "OPEN_SETS",
     "OTHER_QUERY",
     "PairFault",
-    "RawTable",
     "Role",
     "SAME_TEXT",
     "SEQUENTIAL_VOTES",
@@ -130,7 +128,6 @@ __all__ = [
     "UpstreamOutput",
     "Vote",
     "VoteCounts",
-    "WORKBOOKS",
     "card_cases",
     "casebench_data",
     "casebench_templates",
@@ -139,7 +136,6 @@ __all__ = [
     "check_sha256",
     "dataset_hash",
     "default_rule",
-    "delimiter_of",
     "diff_sets",
     "digest",
     "draft_mapping",
@@ -172,7 +168,6 @@ __all__ = [
     "read_label_rule",
     "read_model",
     "read_plain_yaml",
-    "read_table",
     "read_turns",
     "sample_cases",
     "sequential_tags",

@@ -13,20 +13,17 @@ from typing import Any
 import yaml
 
 from casewise.cases._case import Case
-from casewise.cases._grids import RawTable, TableForm, as_number, as_text, items, opened, plain
-from casewise.cases._import import import_cases
+from casewise.cases._import import columns_of, import_cases
 from casewise.cases._mapping import as_key, inner_paths, load_mapping, path_of, value_at
-from casewise.cases._rows import columns_of, read_tables
+from casewise.cases.cells import as_number, as_text, items, opened, plain
 from casewise.errors import InputError, some
+from casewise.files import Table, open_tables
 
 FEW = 12
 """Different values that a label or category may have at most."""
 
 MANY = 40
 """Different values that a column may have which is called a label and recurs."""
-
-_HEADERS = 5
-"""The last row that is tried for the names of the columns."""
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -230,13 +227,12 @@ def draft_mapping(path: Path | str, *, split: str | None = None) -> Draft:
         InputError: The table can't be read.
     """
     path = Path(path)
-    header, tables = _read(path, split)
+    tables = [table.whole() for table in open_tables(path, split)]
     columns, rows, each = _columns(tables)
     guesses = _Guesses([column for column in columns if column.cells and column.name.strip()])
     guesses.keyed = each is not None
     guesses.guess()
     lines = [
-        *([f"header: {header}"] if header else []),
         *([f"each: {_name(each)}  # a row for each of its items"] if each else []),
         *filter(None, guesses.lines.values()),
     ]
@@ -273,7 +269,7 @@ EXAMPLES, TRIED = 3, 200
 """Cases that are shown of a draft, and rows that they are looked for in."""
 
 
-def _examples(text: str, tables: Sequence[RawTable]) -> tuple[tuple[Case, ...], str | None]:
+def _examples(text: str, tables: Sequence[Table]) -> tuple[tuple[Case, ...], str | None]:
     """First cases that a drafted mapping makes, and a question where rows don't fit it.
 
     There are none where it leaves the query open.
@@ -306,18 +302,7 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def _read(path: Path, split: str | None) -> tuple[int | None, list[RawTable]]:
-    """Number of the row of column names (None for the first filled row), and the tables."""
-    for header in (None, *range(2, _HEADERS)):
-        try:
-            return header, read_tables(path, split, TableForm(header))
-        except InputError as problem:
-            if "header:" not in str(problem):
-                raise
-    return _HEADERS, read_tables(path, split, TableForm(_HEADERS))
-
-
-def _columns(tables: Sequence[RawTable]) -> tuple[list[_Column], int, str | None]:
+def _columns(tables: Sequence[Table]) -> tuple[list[_Column], int, str | None]:
     """The columns, those inside mappings in their place, and the number of rows that were read.
 
     The last is the column of lists whose items are a query each: its columns are theirs.

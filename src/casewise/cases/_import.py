@@ -1,13 +1,12 @@
 """Import cases from somebody's table through a mapping. Nothing is dropped in silence."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from casewise.cases._case import Case, RatingRule, Ratings, Vote, to_fields
-from casewise.cases._grids import RawTable, Row, TableForm, items, opened, plain
 from casewise.cases._load import CaseSet, Form, checked_case
 from casewise.cases._mapping import (
     BUILT_IN,
@@ -26,14 +25,9 @@ from casewise.cases._mapping import (
     path_root,
     value_at,
 )
-from casewise.cases._rows import (
-    columns_of,
-    filled_columns,
-    read_table,
-    read_tables,
-    table_in_memory,
-)
+from casewise.cases.cells import items, opened, plain
 from casewise.errors import InputError, did_you_mean, some
+from casewise.files import Row, Table, TableForm, as_row, open_table, open_tables, with_label_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +79,12 @@ def import_cases(source: Any, mapping: CaseMapping, *, split: str | None = None)
         folder = path if path.is_dir() else path.parent
         form = TableForm(mapping.header, mapping.encoding, mapping.sheet)
         leave = [other.file for other in mapping.beside.values()]
-        read = read_tables(path, split or mapping.split, form, leave)
+        read = [one.whole() for one in open_tables(path, split or mapping.split, form, leave)]
     else:
         folder, read = Path(), [table_in_memory(source)]
     tables, unread = _tables_with_queries(read, mapping)
     for name, other in mapping.beside.items():
-        added = read_table(folder / other.file)
+        added = open_table(folder / other.file).whole()
         tables = [_with_columns(table, added, name, other) for table in tables]
     if mapping.each is not None:
         tables = [_unfolded(table, mapping.each) for table in tables]
@@ -119,7 +113,7 @@ def import_cases(source: Any, mapping: CaseMapping, *, split: str | None = None)
     return Imported(
         cases=tuple(cases.values()),
         files=tuple(table.file for table in tables),
-        rows=sum(len(table.rows) for table in tables),
+        rows=sum(len(list(table.rows)) for table in tables),
         without_query=counts["without_query"],
         filtered=counts["filtered"],
         repeated=counts["repeated"],
@@ -148,7 +142,7 @@ def cases_in_memory(source: Any, mapping: CaseMapping | None = None) -> CaseSet:
         notes = found.notes
     else:
         table = table_in_memory(source)
-        if table.rows and "query" not in table.columns:
+        if list(table.rows) and "query" not in table.columns:
             expected = f"a mapping, or the fields of a case; there are {', '.join(table.columns)}"
             raise InputError("no such column", table.file, field="query", expected=expected)
         name, notes, problems, made = table.file.name, (), [], []
@@ -179,9 +173,68 @@ def _canonical(row: Mapping[str, Any]) -> dict[str, Any]:
 _STRUCTURED = ("context", "history", "votes", "ratings", "tags")
 
 
+def table_in_memory(data: Any) -> Table:
+    """The table in a data frame of pandas or polars, a data set or table of others, or a list.
+
+    Args:
+        data: What has rows: ``polars.DataFrame``, ``pandas.DataFrame``, ``pyarrow.Table``,
+            ``datasets.Dataset``, or dictionaries.
+
+    Raises:
+        InputError: It is none of these, or two of its columns have one name.
+    """
+    name = Path(type(data).__name__)
+    records: Any = data
+    if hasattr(data, "iter_rows"):  # polars
+        records = data.iter_rows(named=True)
+    elif hasattr(data, "to_pylist"):  # pyarrow
+        records = data.to_pylist()
+    elif hasattr(data, "features") and hasattr(data, "to_list"):  # datasets
+        labels = {
+            column: names
+            for column, feature in data.features.items()
+            if (names := getattr(feature, "names", None))
+        }
+        records = (with_label_names(row, labels) for row in data.to_list())
+    elif hasattr(data, "iloc"):  # pandas
+        if not data.columns.is_unique:
+            twice = data.columns[data.columns.duplicated()][0]
+            raise InputError("the column stands twice", name, field=str(twice))
+        records = data.astype(object).where(data.notna(), None).to_dict("records")
+    elif isinstance(data, Mapping) or not isinstance(data, Iterable) or isinstance(data, str):
+        expected = (
+            "a data frame of pandas or polars, a pyarrow Table, one split of a data set, or "
+            "dictionaries"
+        )
+        raise InputError("no rows to read", name, found=type(data), expected=expected)
+    else:
+        name = Path("rows")
+    placed = ((f"row {number}", _of_python(one)) for number, one in enumerate(records, start=1))
+    return Table(name, (), ((place, as_row(row, name, place)) for place, row in placed)).whole()
+
+
+def _of_python(value: Any) -> Any:
+    """A value without the arrays and numbers of numpy."""
+    if isinstance(value, Mapping):
+        return {str(key): _of_python(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_of_python(inner) for inner in value]
+    return _of_python(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def columns_of(tables: Sequence[Table]) -> list[str]:
+    """The columns of all tables, in the order in which they come."""
+    return list(dict.fromkeys(name for table in tables for name in table.columns))
+
+
+def filled_columns(cells: Mapping[str, Any]) -> Iterator[str]:
+    """The columns in which a row has something."""
+    return (name for name, value in cells.items() if value not in (None, "", [], {}))
+
+
 def _tables_with_queries(
-    tables: Sequence[RawTable], mapping: CaseMapping
-) -> tuple[Sequence[RawTable], list[str]]:
+    tables: Sequence[Table], mapping: CaseMapping
+) -> tuple[Sequence[Table], list[str]]:
     """Tables with a column of queries, and a note on each other file of the folder."""
     asked = {column for key, column in mapping.columns() if key in ("query", "turns")}
     chosen = [table for table in tables if any(column_of(name, table.columns) for name in asked)]
@@ -190,13 +243,13 @@ def _tables_with_queries(
         return tables, []
     lacking = ", ".join(map(repr, sorted(asked)))
     return chosen, [
-        f"{table.file.name} is left unread (rows: {len(table.rows)}): it has no column {lacking}"
+        f"{table.file.name} is left unread: it has no column {lacking}"
         for table in tables
         if table not in chosen
     ]
 
 
-def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
+def _check_columns(table: Table, mapping: CaseMapping) -> None:
     for key, column in mapping.columns():
         if column_of(column, table.columns):
             continue
@@ -207,7 +260,7 @@ def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
         raise InputError("no such column", table.file, field=key, found=column, expected=expected)
 
 
-def _check_paths(tables: Sequence[RawTable], mapping: CaseMapping) -> None:
+def _check_paths(tables: Sequence[Table], mapping: CaseMapping) -> None:
     """Refuse a path that finds nothing in any row: its last parts are misspelled."""
     rows = [row for table in tables for _, row in table.rows if not isinstance(row, InputError)]
     columns = (*columns_of(tables), *BUILT_IN)
@@ -239,12 +292,12 @@ def _finds(row: Mapping[str, Any], name: str) -> bool:
         return True  # a bad row, which is named when it is read
 
 
-def _notes(source: Sequence[RawTable], tables: Sequence[RawTable]) -> list[str]:
+def _notes(source: Sequence[Table], tables: Sequence[Table]) -> list[str]:
     """Notes on the reading, each once."""
     return list(dict.fromkeys(note for table in (*source, *tables) for note in table.notes))
 
 
-def _unfolded(table: RawTable, each: Each) -> RawTable:
+def _unfolded(table: Table, each: Each) -> Table:
     """The table from wide to long: a row for each filled cell of the columns, or for each item.
 
     Raises:
@@ -285,11 +338,11 @@ def _unfolded(table: RawTable, each: Each) -> RawTable:
         table,
         columns=tuple(dict.fromkeys((*kept, *filter(None, [each.name]), each.value))),
         rows=rows,
-        notes=(*table.notes, *([note] if empty else [])),
+        notes=[*table.notes, *([note] if empty else [])],
     )
 
 
-def _with_columns(table: RawTable, added: RawTable, name: str, beside: Beside) -> RawTable:
+def _with_columns(table: Table, added: Table, name: str, beside: Beside) -> Table:
     """A table with the columns of another, by a column of both or in the order of the rows.
 
     Raises:
@@ -300,9 +353,9 @@ def _with_columns(table: RawTable, added: RawTable, name: str, beside: Beside) -
     names = {column: name if len(alone) == 1 else f"{name}.{column}" for column in alone}
     others: Iterable[Row]
     if beside.by is None:
-        if len(added.rows) != len(table.rows):
+        if len(list(added.rows)) != len(list(table.rows)):
             raise InputError(
-                f"{len(added.rows)} rows beside {len(table.rows)} of {table.file.name}",
+                f"{len(list(added.rows))} rows beside {len(list(table.rows))} of {table.file.name}",
                 added.file,
                 field=f"beside.{name}",
                 expected="as many rows, in the same order; or a column of both to tell them by "
@@ -336,7 +389,7 @@ def _with_columns(table: RawTable, added: RawTable, name: str, beside: Beside) -
     return replace(table, columns=columns, rows=rows, decimal=table.decimal or added.decimal)
 
 
-def _by_key(added: RawTable, column: str) -> dict[str, Row]:
+def _by_key(added: Table, column: str) -> dict[str, Row]:
     """Rows by the value of a column, which no two share."""
     rows: dict[str, Row] = {}
     for record, row in added.rows:

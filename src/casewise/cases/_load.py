@@ -4,6 +4,7 @@ A file's form is told by its content first, by its name second.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -45,12 +46,13 @@ from casewise.cases._yaml_files import (
 )
 from casewise.errors import InputError
 from casewise.files import (
-    csv_cells,
-    csv_rows,
+    TableForm,
+    open_table,
+    open_tables,
     parse_json,
     quoted,
-    read_lines,
     read_text,
+    text_lines,
 )
 
 if TYPE_CHECKING:
@@ -97,8 +99,8 @@ def sniff(path: Path) -> Form:
     """
     suffix = path.suffix.lower()
     if suffix in TABLES and path.is_file():
-        raise InputError(_PROBLEMS_OF_TABLES[0], path, expected=KNOWN_FORMS)
-    first, *more = islice(filter(str.strip, read_lines(path)), 2)
+        raise InputError("a table, not a file of cases", path, expected=KNOWN_FORMS)
+    first, *more = [*islice(filter(str.strip, text_lines(path)), 2)] or [""]
     first = first.lstrip()
     by_name = _SUFFIXES.get(suffix)
     if first.startswith("["):
@@ -107,7 +109,7 @@ def sniff(path: Path) -> Form:
         return Form.JSONL if _is_jsonl(first, bool(more), by_name) else Form.JSON
     if by_name in (Form.JSON, Form.JSONL):
         return by_name
-    if not first.startswith("#") and "query" in map(str.strip, csv_cells(first)):
+    if not first.startswith("#") and "query" in re.split(r"[\s\",;|]+", first):
         return Form.CSV
     if by_name is not None:
         return by_name
@@ -125,17 +127,6 @@ def _is_jsonl(first: str, has_more: bool, by_name: Form | None) -> bool:
         # A first line that is cut or broken: the name decides, or a brace at its end.
         return by_name is Form.JSONL or (by_name is not Form.JSON and first.rstrip().endswith("}"))
     return has_more or (by_name is Form.JSONL and "cases" not in record)
-
-
-def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Records of JSON Lines, one in memory at a time.
-
-    Lines end at line feeds alone: a query may hold U+2028.
-    """
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.strip():
-            place = f"line {number}"
-            yield place, parse_json(line, path, place)
 
 
 def _read_yaml(path: Path) -> Any:
@@ -212,19 +203,18 @@ def csv_records(path: Path) -> Iterator[tuple[str, Any]]:
     ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons, or a JSON list.
     Empty cells are absent fields. An apostrophe that guards a formula is taken off.
     """
-    rows = csv_rows(read_text(path), path)
-    header = [name.strip() for name in next(rows).cells]
-    _check_header(header, path)
+    table = open_table(path, TableForm(header=1, guarded=True), ".csv")
+    _check_header(table.columns, path)
     place = None
-    for row in rows:
-        if row.cells:
-            place = f"record {row.number}"
-            yield place, _csv_record(row.by_name(header, path, place), place, path)
+    for place, row in table.rows:
+        if isinstance(row, InputError):
+            raise row
+        yield place, _csv_record(row, place, path)
     if place is None:
         raise InputError("the file holds no case", path)
 
 
-def _check_header(header: list[str], path: Path) -> None:
+def _check_header(header: Sequence[str], path: Path) -> None:
     known = {*Case.model_fields, *_CSV_COUNTS}
     for name in header:
         if name not in known and name.split(".")[0] not in GROUPS:
@@ -233,8 +223,6 @@ def _check_header(header: list[str], path: Path) -> None:
                 "transmission_principle.NAME"
             )
             raise InputError("unknown column", path, "line 1", field=name, expected=expected)
-        if header.count(name) > 1:
-            raise InputError("the column stands twice", path, "line 1", field=name)
 
 
 def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]:
@@ -276,26 +264,28 @@ def _number(cell: str, name: str, kind: type[int] | type[float], place: str, pat
 
 # --- tables of another shape ----------------------------------------------------------------
 
-_PROBLEMS_OF_TABLES = (
-    *("a table, not a file of cases", "not a file of cases", "not a list of cases"),
-    *("unknown column", "unknown field", "the field is missing", "not a case", "not an object"),
-    *("the column stands twice", "unknown field beside 'cases'", "wrong encoding"),
-    "is a folder, expected a file",
-)
-"""Problems of a file that may be somebody's table."""
-
 
 def name_import(problem: InputError, path: Path) -> None:
-    """Add to a message how a table of another shape is imported, if the file may be one."""
-    if problem.problem in _PROBLEMS_OF_TABLES:
+    """Add to a message how a table of another shape is imported, if the file is one."""
+    if _is_other_table(path):
         problem.args = (
             f"{problem}\n(a table of another shape? casewise cases import --draft {quoted(path)} "
             "writes a mapping for it)",
         )
 
 
-_ROWS: dict[Form, Callable[[Path], Iterator[tuple[str, Any]]]] = {
-    Form.JSONL: jsonl_records,
+def _is_other_table(path: Path) -> bool:
+    """Tell whether a file's first row can be read, and has other fields than a case."""
+    try:
+        table = open_tables(path)[0]
+        _, row = next(iter(table.rows))
+    except (InputError, StopIteration):
+        return path.is_dir()
+    return isinstance(row, dict) and not {*row} <= {*Case.model_fields}
+
+
+_ROWS: dict[Form, Callable[[Path], Iterable[tuple[str, Any]]]] = {
+    Form.JSONL: lambda path: open_table(path, suffix=".jsonl").rows,
     Form.CSV: csv_records,
 }
 

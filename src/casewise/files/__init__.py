@@ -1,4 +1,4 @@
-"""Files: atomic files and folders, CSV with its formula guard, locks and journals; one of each.
+"""Files: tables, text and JSON; CSV with its formula guard; atomic files and folders, locks.
 
 Every room may open this one; it knows of no other room but the errors.
 
@@ -6,7 +6,7 @@ Every room may open this one; it knows of no other room but the errors.
 ("'=1+1", '=1+1')
 """
 
-from casewise.files._atomic import (
+from casewise.files.atomic import (
     HeldError,
     Journal,
     create_file,
@@ -16,15 +16,24 @@ from casewise.files._atomic import (
     replace_folder,
     write_atomically,
 )
-from casewise.files._text import (
+from casewise.files.rows import (
+    WORKBOOKS,
+    Row,
+    Table,
+    TableForm,
+    as_row,
+    open_table,
+    open_tables,
+    rows,
+    with_label_names,
+)
+from casewise.files.text import (
     LONGEST,
     TOO_LONG,
     address_of,
     cache_dir,
     check_archive,
     check_size,
-    csv_cells,
-    csv_rows,
     csv_text,
     guard_cell,
     is_elsewhere,
@@ -33,10 +42,9 @@ from casewise.files._text import (
     quoted,
     raw_lines,
     read_bytes,
-    read_lines,
     read_text,
+    text_lines,
     unguard_cell,
-    utf8_text,
     whole_characters,
 )
 
@@ -44,30 +52,36 @@ __all__ = [
     "HeldError",
     "Journal",
     "LONGEST",
+    "Row",
     "TOO_LONG",
+    "Table",
+    "TableForm",
+    "WORKBOOKS",
     "address_of",
+    "as_row",
     "cache_dir",
     "check_archive",
     "check_size",
     "create_file",
-    "csv_cells",
-    "csv_rows",
     "csv_text",
     "guard_cell",
     "hold",
     "is_elsewhere",
     "journal_lines",
     "new_file",
+    "open_table",
+    "open_tables",
     "parse_json",
     "place_of",
     "quoted",
     "raw_lines",
     "read_bytes",
-    "read_lines",
     "read_text",
     "replace_folder",
+    "rows",
+    "text_lines",
     "unguard_cell",
-    "utf8_text",
     "whole_characters",
+    "with_label_names",
     "write_atomically",
 ]

@@ -12,15 +12,15 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases import RawTable, read_table
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
 from casewise.files import (
+    Table,
     csv_text,
-    parse_json,
+    open_table,
     quoted,
     read_bytes,
-    read_lines,
+    rows,
     unguard_cell,
     whole_characters,
     write_atomically,
@@ -98,15 +98,12 @@ def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, 
 
 
 def _lines(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.strip():
-            place = f"line {number}"
-            record = whole_characters(parse_json(line, file=path, record=place))
-            yield place, _parse(record, label, path, place)
+    for place, record in rows(path, suffix=".jsonl"):
+        yield place, _parse(whole_characters(record), label, path, place)
 
 
 def _table(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
-    table = read_table(path)
+    table = open_table(path).whole()
     if "reply" not in table.columns:
         yield from _xstest(path, table, label)
         return
@@ -131,7 +128,7 @@ def _table(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
 _PEOPLE = ("annotation_1", "annotation_2")
 
 
-def _xstest(path: Path, table: RawTable, label: str) -> Iterator[tuple[str, LabelledReply]]:
+def _xstest(path: Path, table: Table, label: str) -> Iterator[tuple[str, LabelledReply]]:
     label = XSTEST_LABEL if label == LABEL else label
     needed = ("id", "prompt", "completion", label)
     _check_columns(path, table.columns, needed, f"{', '.join(needed)}, as XSTest has them")
@@ -282,7 +279,7 @@ def load_checks(
 def _load_check(path: Path) -> CheckFile:
     if path.suffix.lower() != ".csv":
         return _elsewhere(path)
-    table = read_table(path)
+    table = open_table(path).whole()
     if "sealed" not in table.columns:
         return _elsewhere(path)
     _check_columns(
@@ -396,7 +393,7 @@ class LabelSheet:
     """
 
     def __init__(self, path: Path) -> None:
-        table = read_table(path)
+        table = open_table(path).whole()
         expected = "a sheet that casewise graders sample wrote"
         if "sealed" not in table.columns:
             raise InputError("no sheet of replies to label", file=path, expected=expected)

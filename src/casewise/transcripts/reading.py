@@ -5,18 +5,17 @@ workbooks whole.
 """
 
 import codecs
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from casewise.cases import WORKBOOKS, delimiter_of, read_table
 from casewise.errors import InputError
 from casewise.files import (
     LONGEST,
     TOO_LONG,
-    check_size,
-    csv_rows,
+    WORKBOOKS,
+    Row,
+    open_table,
     parse_json,
     raw_lines,
     read_bytes,
@@ -46,9 +45,6 @@ Rows = Iterator[tuple[int, Mapping[str, Any] | str]]
 
 WHOLE: Final = (*WORKBOOKS, ".arrow")
 """Suffixes of tables that are read whole."""
-
-_BATCH: Final = 256
-"""Rows of Parquet in memory at once, about: a conversation may have megabytes."""
 
 
 def read_table_conversations(path: Path) -> Iterator[Conversation | BadLine]:
@@ -99,75 +95,20 @@ def open_rows(path: Path) -> tuple[tuple[str, ...], Rows]:
     Raises:
         InputError: It can't be read.
     """
-    if path.suffix.lower() in WHOLE:
-        table = read_table(path)
-        return table.columns, (
-            (number, row.problem if isinstance(row, InputError) else row)
-            for number, (_, row) in enumerate(table.rows, start=1)
-        )
-    return _parquet(path) if read_bytes(path, 4) == b"PAR1" else _csv(path)
+    is_known = path.suffix.lower() in (*WHOLE, ".parquet", ".tsv", ".tab")
+    suffix = None if is_known else ".parquet" if read_bytes(path, 4) == b"PAR1" else ".csv"
+    table = open_table(path, suffix=suffix)
+    return table.columns, _numbered(table.rows)
 
 
-def _csv(path: Path) -> tuple[tuple[str, ...], Rows]:
-    lines = _lines(path, _encoding(path))
-    first = next(lines, "")
-    read = csv_rows(chain([first], lines), path, delimiter=delimiter_of(first, path))
-    columns = tuple(name.strip() for name in next(read).cells)
-    return columns, _csv_cells(columns, read)
-
-
-def _csv_cells(columns: tuple[str, ...], read: Iterator[Any]) -> Rows:
+def _numbered(rows: Iterable[tuple[str, Row]]) -> Rows:
     number = 0
     try:
-        for row in read:
-            if not row.cells:
-                continue
-            number += 1
-            fits = len(row.cells) == len(columns)
-            wrong = f"{len(row.cells)} cells (expected {len(columns)})"
-            yield number, dict(zip(columns, row.cells, strict=True)) if fits else wrong
+        for place, row in rows:
+            number = int(place.rsplit(" ", 1)[1])
+            yield number, row.problem if isinstance(row, InputError) else row
     except InputError as error:
         yield number + 1, f"{error.problem}; what follows can't be read ({error.record})"
-
-
-def _lines(path: Path, encoding: str) -> Iterator[str]:
-    with path.open(encoding=encoding, newline="", errors="replace") as file:
-        while line := file.readline(LONGEST):
-            if len(line) == LONGEST:
-                raise InputError(TOO_LONG, path)
-            yield line
-
-
-def _encoding(path: Path) -> str:
-    """UTF-8; else what spreadsheet programs write: UTF-16 with its mark, or Windows-1252."""
-    if read_bytes(path, 2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            while file.read(_START):
-                pass
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8-sig"
-
-
-def _parquet(path: Path) -> tuple[tuple[str, ...], Rows]:
-    # Loaded late: it takes longer than to read a small file.
-    import polars as pl
-
-    try:
-        frame = pl.scan_parquet(path)
-        columns = tuple(frame.collect_schema().names())
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = (str(error).splitlines() or [""])[0][:80]
-        raise InputError(f"can't be read as Parquet: {reason}", file=path) from None
-
-    def rows() -> Iterator[Mapping[str, Any]]:
-        for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
-            check_size(batch, path)
-            yield from batch.iter_rows(named=True)
-
-    return columns, enumerate(rows(), start=1)
 
 
 def read_json_lines(path: Path) -> Iterator[Conversation | BadLine]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError, some
-from casewise.files import csv_rows, read_text
+from casewise.files import open_table
 from casewise_study.study.schema import Platform, Study
 from casewise_study.votes.result_files import ValuePlace
 
@@ -68,32 +68,18 @@ def read_submissions(path: Path) -> list[Submission]:
 
 def _rows(path: Path) -> list[tuple[ValuePlace, dict[str, str]]]:
     """The rows below the header, one at least. Rows of empty cells are skipped."""
-    text = read_text(path)
-    if text.lstrip()[:1] in ("{", "["):
-        raise InputError("looks like JSON", file=path, expected=KIND)
-    names: tuple[str, ...] = ()
+    table = open_table(path, suffix=".csv")
+    lacking = [name for name in (PERSON, SUBMISSION, _STATUS) if name not in table.columns]
+    if lacking:
+        raise ValuePlace(path, "header").refuse(f"no column {lacking[0]!r}", expected=KIND)
     rows = []
-    for row in csv_rows(text, path, guarded=False):
-        record = f"row ending at line {row.line}"
-        if not any(cell.strip() for cell in row.cells):
-            continue
-        if names:
-            rows.append((ValuePlace(path, record), row.by_name(names, path, record)))
-        else:
-            names = tuple(cell.strip() for cell in row.cells)
-            _check_header(names, ValuePlace(path, "header"))
+    for place, row in table.rows:
+        if isinstance(row, InputError):
+            raise row
+        rows.append((ValuePlace(path, place), row))
     if not rows:
         raise InputError("no rows below the header", file=path, expected=KIND)
     return rows
-
-
-def _check_header(names: tuple[str, ...], place: ValuePlace) -> None:
-    if missing := [name for name in (PERSON, SUBMISSION, _STATUS) if name not in names]:
-        if len(names) == 1 and ";" in names[0]:
-            raise place.refuse("columns stand apart by semicolons", expected="commas")
-        raise place.refuse(f"no column {missing[0]!r}", expected=KIND)
-    if twice := [name for name in names if name and names.count(name) > 1]:
-        raise place.refuse("the column stands twice", twice[0])
 
 
 def furthest(given: Iterable[Submission]) -> dict[str, Submission]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from casewise.errors import SHORT, InputError, UsageError
-from casewise.files import csv_rows, csv_text, read_text, replace_folder
+from casewise.files import TableForm, csv_text, open_table, replace_folder
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -75,16 +75,14 @@ def read_table(
     Raises:
         InputError: No such file, a column or cell that doesn't fit, or a file that was cut.
     """
-    rows = csv_rows(read_text(path), path)
+    table = open_table(path, TableForm(header=1, guarded=True), ".csv")
     known = {column.name: column for column in columns}
-    header = [name.strip() for name in next(rows).cells]
-    _check_header(header, known, frozenset(passed_over), path)
+    _check_header(table.columns, known, frozenset(passed_over), path)
     records = []
-    for row in rows:
-        if row.cells:
-            place = f"record {row.number}"
-            cells = row.by_name(header, path, place)
-            records.append(read_row(cells, known, ValuePlace(path, place)))
+    for record, cells in table.rows:
+        if isinstance(cells, InputError):
+            raise cells
+        records.append(read_row(cells, known, ValuePlace(path, record)))
     return records
 
 
@@ -99,8 +97,6 @@ def _check_header(
     for name in header:
         if name not in known and name not in ignored:
             raise place.refuse("unknown column", name[:SHORT], expected=among)
-        if header.count(name) > 1:
-            raise place.refuse("the column stands twice", name)
     needed = [name for name, column in known.items() if column.needed]
     for name in needed:
         if name not in header:

@@ -3,6 +3,7 @@
 CSV is in UTF-8: written so that no spreadsheet runs a cell, and read back exactly.
 """
 
+import codecs
 import csv
 import io
 import json
@@ -11,7 +12,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -40,7 +40,11 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: The file is missing, a folder, unreadable, too large, empty, or not UTF-8.
     """
-    return utf8_text(read_bytes(path), path)
+    check_whole(path)
+    text = "".join(text_lines(path))
+    if not text.strip():
+        raise InputError("the file is empty", path)
+    return text
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
@@ -49,17 +53,27 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     Raises:
         InputError: The file is missing, no file, unreadable, or too large to be read whole.
     """
+    if most is None:
+        check_whole(path)
     with _opened(path) as file:
-        data = file.read(LARGEST + 1 if most is None else most)
-    if len(data) > LARGEST:
-        raise _too_large(
-            path, "the file", f"{LARGEST >> 20} MiB; else JSON Lines, or several files"
-        )
-    return data
+        return file.read(-1 if most is None else most)
 
 
 def _too_large(path: Path, what: str, most: str) -> InputError:
     return InputError(f"{what} is too large", path, expected=f"at most {most}")
+
+
+def check_whole(path: Path) -> None:
+    """Refuse a file that is too large to be read whole, before anything of it is read.
+
+    Raises:
+        InputError: It is, or is no file.
+    """
+    with _opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+    if size > LARGEST:
+        most = f"{LARGEST >> 20} MiB; else JSON Lines, or several files"
+        raise _too_large(path, "the file", most)
 
 
 def check_archive(path: Path) -> None:
@@ -74,6 +88,16 @@ def check_archive(path: Path) -> None:
                 raise _too_large(path, f"{one.filename} in it", "a hundred times what is packed")
 
 
+def check_rows(rows: int, path: Path) -> None:
+    """Refuse a table of too many rows.
+
+    Raises:
+        InputError: It has.
+    """
+    if rows > MOST_ROWS:
+        raise _too_large(path, "the table", f"{MOST_ROWS} rows")
+
+
 def check_size(table: "pl.DataFrame", path: Path) -> None:
     """Refuse a table that takes far more memory than its file.
 
@@ -84,8 +108,7 @@ def check_size(table: "pl.DataFrame", path: Path) -> None:
 
     if table.estimated_size() > max(LARGEST, 1000 * path.stat().st_size):
         raise _too_large(path, "the table", "a thousand times what is packed")
-    if table.height > MOST_ROWS:
-        raise _too_large(path, "the table", f"{MOST_ROWS} rows")
+    check_rows(table.height, path)
     for sizes in table.select(pl.col(pl.String).str.len_bytes().cast(pl.Int64)):
         if (sizes > LONGEST).any() or int(sizes.sum()) > 8 * LARGEST:
             raise _too_large(
@@ -93,18 +116,76 @@ def check_size(table: "pl.DataFrame", path: Path) -> None:
             )
 
 
-def utf8_text(data: bytes, path: Path) -> str:
-    """Decode a file's bytes as ``read_text`` does.
+def text_lines(
+    path: Path,
+    encoding: str | None = None,
+    notes: list[str] | None = None,
+    *,
+    newline: str = "\n",
+    longest: int | None = None,
+) -> Iterator[str]:
+    r"""Lines of a text with their ends, one in memory at a time.
+
+    Args:
+        path: The file.
+        encoding: Its encoding; None is UTF-8, or UTF-16 with a byte order mark.
+        notes: Where a note goes if the file is in neither and is read as Windows-1252; None
+            refuses it.
+        newline: End of a line; empty for each of ``\n``, ``\r`` and ``\r\n``.
+        longest: Characters of a line at which it is parted; None refuses lines over ``LONGEST``.
 
     Raises:
-        InputError: They are empty, or not UTF-8.
+        InputError: The file is missing, no file, unreadable, no text, or of another encoding.
     """
-    if not data.strip():
-        raise InputError("the file is empty", path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _wrong_encoding(data, error, path, line=1) from None
+    encoding = _encoding(path, encoding, notes)
+    with _opened(path) as raw, io.TextIOWrapper(raw, encoding, newline=newline) as file:
+        number = 0
+        while line := file.readline(longest or LONGEST + 1):
+            number += 1
+            if len(line) > LONGEST:
+                raise InputError(TOO_LONG, path, f"line {number}")
+            yield line
+
+
+def _encoding(path: Path, encoding: str | None, notes: list[str] | None) -> str:
+    """The encoding of a text, once all of it was read by it."""
+    with _opened(path) as file:
+        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        name = encoding or ("utf-16" if marked else "utf-8-sig")
+        try:
+            decoder = codecs.getincrementaldecoder(name)()
+        except LookupError:
+            raise InputError("unknown encoding", path, field="encoding", found=name) from None
+        file.seek(0)
+        lines, is_last = 0, False
+        while not is_last:
+            data = file.read(1 << 20)
+            is_last = not data
+            try:
+                decoder.decode(data, final=is_last)
+                if data.count(0) > max(1000, len(data) // 10):
+                    raise InputError("not a text: it holds zero bytes", path)
+            except UnicodeDecodeError as error:
+                if encoding is None and notes is not None and b"\0" not in data:
+                    notes.append(_READ_AS % path.name)
+                    return _encoding(path, "cp1252", None)
+                line = lines + error.object.count(b"\n", 0, error.start) + 1
+                raise InputError(
+                    "wrong encoding",
+                    path,
+                    f"line {line}",
+                    found=error.object[error.start : error.start + 4],
+                    expected="UTF-8: save it so, or name its encoding in the mapping of an import "
+                    "(encoding: shift_jis)",
+                ) from None
+            lines += data.count(b"\n")
+    return name
+
+
+_READ_AS = (
+    "%s is not in UTF-8: read as Windows-1252, as spreadsheet programs write it. If letters come "
+    "out wrong, name the encoding in the mapping (encoding: mac_roman)"
+)
 
 
 def raw_lines(path: Path, longest: int) -> Iterator[bytes | None]:
@@ -132,23 +213,6 @@ def raw_lines(path: Path, longest: int) -> Iterator[bytes | None]:
         raise InputError("the file is empty", path)
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file (a byte order mark is dropped), one in memory at a time.
-
-    Lines end at line feeds alone, which are left out.
-
-    Raises:
-        InputError: As ``read_text``; wrong encoding, or too long, once its line is reached.
-    """
-    for number, data in enumerate(raw_lines(path, LONGEST), start=1):
-        if data is None:
-            raise InputError(TOO_LONG, path, f"line {number}")
-        try:
-            yield data.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise _wrong_encoding(data, error, path, line=number) from None
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
@@ -163,17 +227,6 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise InputError("is a folder, expected a file", path) from None
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", path) from None
-
-
-def _wrong_encoding(data: bytes, error: UnicodeDecodeError, path: Path, line: int) -> InputError:
-    line += data.count(b"\n", 0, error.start)
-    return InputError(
-        "wrong encoding",
-        path,
-        f"line {line}",
-        found=data[error.start : error.start + 4],
-        expected="UTF-8",
-    )
 
 
 def parse_json(text: str, file: Path, record: str | None = None) -> Any:
@@ -243,74 +296,6 @@ def unguard_cell(cell: str) -> str:
 
 def _may_run(text: str) -> bool:
     return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
-
-
-@dataclass(frozen=True, slots=True)
-class CsvRow:
-    """A row of a CSV file."""
-
-    number: int
-    """0 is the header, 1 the first row below it. Blank lines are counted."""
-    line: int
-    """The line of the file at which the row ends, from 1."""
-    cells: tuple[str, ...]
-    """Cells; a blank line has none."""
-
-    def by_name(self, names: Sequence[str], file: Path, record: str) -> dict[str, str]:
-        """The cells by the names of their columns.
-
-        Args:
-            names: The header.
-            file: The file, for the message.
-            record: What the message calls the row.
-
-        Raises:
-            InputError: There are more or fewer cells than names: a file that was cut, say.
-        """
-        if len(self.cells) != len(names):
-            raise InputError(
-                "wrong number of cells",
-                file,
-                record,
-                found=len(self.cells),
-                expected=str(len(names)),
-            )
-        return dict(zip(names, self.cells, strict=True))
-
-
-def csv_rows(
-    text: str | Iterable[str], file: Path, *, delimiter: str = ",", guarded: bool = True
-) -> Iterator[CsvRow]:
-    """Read CSV row by row, the header first.
-
-    Args:
-        text: What the file holds, whole or by lines with their ends; ``read_text`` drops a byte
-            order mark.
-        file: The file, for messages.
-        delimiter: What stands between cells.
-        guarded: Whether to take off the apostrophes that ``guard_cell`` puts. False for the files
-            of others, who may mean them.
-
-    Raises:
-        InputError: A quote is out of place, or the file ends within one; the message names the
-            line. Rows before it have been given.
-    """
-    csv.field_size_limit(LONGEST)
-    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    try:
-        for number, cells in enumerate(reader):
-            read = map(unguard_cell, cells) if guarded else cells
-            yield CsvRow(number, reader.line_num, tuple(read))
-    except csv.Error as error:
-        place = f"line {reader.line_num}"
-        raise InputError(f"not valid CSV: {error}", file, place) from None
-
-
-def csv_cells(line: str) -> tuple[str, ...]:
-    """Cells of one line of any text, to tell the form of a file."""
-    csv.field_size_limit(LONGEST)
-    return tuple(next(csv.reader([line]), ()))
 
 
 def csv_text(
