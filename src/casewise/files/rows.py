@@ -229,7 +229,7 @@ def _looked_at(
     head: list[tuple[int, _Cells]] = []
     try:
         for row in islice(grid, most):
-            head.append(row)
+            head.append(row)  # noqa: PERF402 - the rows before a fault are kept
     except InputError as error:
         if not head:
             raise

@@ -72,6 +72,9 @@ def _rows(path: Path) -> list[tuple[ValuePlace, dict[str, str]]]:
     lacking = [name for name in (PERSON, SUBMISSION, _STATUS) if name not in table.columns]
     if lacking:
         raise ValuePlace(path, "header").refuse(f"no column {lacking[0]!r}", expected=KIND)
+    twice = [name for name in (PERSON, SUBMISSION, _STATUS) if f"{name} (2)" in table.columns]
+    if twice:
+        raise ValuePlace(path, "header").refuse("the column stands twice", twice[0])
     rows = []
     for place, row in table.rows:
         if isinstance(row, InputError):
