@@ -332,7 +332,7 @@ def test_files_and_options_that_are_refused(cli: Cli, tmp_path: Path) -> None:
     for option, value, part in (
         ("--matched", "haste", "no parameter 'haste'; choose from platform_type"),
         ("--matched", "sender,recipient,transmission_principle", "share nothing"),
-        ("--max-tokens", "0", "--max-tokens 0: give at least 1"),
+        ("--max-tokens", "0", "greater than or equal to 1"),
         ("--out", "c.yaml", "casewise cases convert"),
     ):
         done = cli(*COMMAND, *MODEL, option, value)

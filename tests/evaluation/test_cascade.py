@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from conftest import Cli
 from support.actors import REFUSAL, asked, text_of, write_cases
-from support.fake_openai import FakeServer
+from support.fake_openai import Answer, FakeServer
 from support.replayed import NEW, conversation, of_model, query, refusing, write_talks
 from support.scores import model_rows
 
@@ -96,6 +96,26 @@ def test_a_dry_run_says_that_the_cost_is_an_estimate(cli: Cli, tmp_path: Path) -
     )
     tokens = [[one.input_tokens for one in plan.estimates if one.grades] for plan in (alone, both)]
     assert tokens[1][0] == pytest.approx(tokens[0][0] * 0.19, rel=0.01)
+
+
+def test_replies_whose_grader_is_lost_are_counted_as_spent(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", QUERIES)
+
+    def broke(request: dict[str, Any]) -> Answer:
+        return 402 if request["model"] == "judge" else act(request)
+
+    # A request of the fake server takes 100 tokens in and 5 out: ten cents.
+    prices = [one for name in ("", "grader-") for one in (f"--{name}price-in", "1000")]
+    prices += [one for name in ("", "grader-") for one in (f"--{name}price-out", "0")]
+    command = (*RESPOND, "--grader", "openai-api/other/judge", *prices, "--log-dir", "logs")
+    with FakeServer(broke) as server:
+        env = server.env | {"OTHER_API_KEY": "another-key-of-mine", "OTHER_BASE_URL": server.url}
+        assert cli(*command, env=env).returncode in (1, 2)
+        spent = 0.1 * len(to(server, "m"))
+        assert spent > 0
+        said = cli(*command, "--max-cost", f"{spent:.2f}", env=env).stderr
+        assert f"${spent:.2f} of it spent before" in " ".join(said.split())
+        assert 0.1 * len(to(server, "m")) == spent
 
 
 # --- replies that were given elsewhere ------------------------------------------------------

@@ -5,6 +5,7 @@ Forms are those of the providers' documents and of the types of their clients.
 
 import json
 import re
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -291,16 +292,68 @@ def test_models_of_one_account(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_wait_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Since when, until when, and that it is over."""
+    """Once, since when and until when, and that it is over; meanwhile nothing is sent."""
     monkeypatch.setattr(f"{STANDING}.SAID_S", 0.05)
-    limited = Failing(sent(429, {}, retry_after_ms="300"), AT_ONCE)
-    with FakeServer(limited) as server:
+    limits = list[float]()
+
+    def answer(_: dict[str, Any]) -> Answer:
+        if limits and time.monotonic() > limits[0] + 0.3:
+            return SAFE
+        limits.append(time.monotonic())
+        return sent(429, {}, retry_after_ms="300")
+
+    with FakeServer(answer) as server:
         done = run(cli, tmp_path, server)
     assert done.returncode == 0
+    assert len(limits) <= AT_ONCE
     said = " ".join(done.stderr.split())
     model, clock = "openai-api/fake/m", r"\d\d:\d\d:\d\d"
-    assert re.search(rf"{model}: rate limited since {clock}; its requests wait until {clock}", said)
-    assert f"{model}: answers again, after" in said
+    limited = rf"{model}: rate limited since {clock}; its requests wait until {clock}"
+    assert len(re.findall(limited, said)) == 1
+    assert said.count(f"{model}: answers again, after") == 1
+
+
+def test_a_request_that_waits_while_others_are_answered(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that answers is not given up, however long one of its requests had to wait."""
+    # Two hundred seconds a request: an hour is eighteen.
+    monkeypatch.setattr(f"{STANDING}.MOST_S", 0.01)
+    starved = Failing(sent(429, {}, retry_after="0"), 8, answered=BEFORE)
+
+    def answer(request: dict[str, Any]) -> Answer:
+        return starved(request) if "question 2" in str(request["messages"]) else SAFE
+
+    with FakeServer(answer) as server:
+        monkeypatch.setattr(f"{STANDING}.monotonic", lambda: 200.0 * len(server.requests))
+        done = run(cli, tmp_path, server)
+    assert done.returncode == 0, done.stderr
+    assert statuses(tmp_path) == {"ok": CASES}
+
+
+PAID_AND_UNPAID = """
+class NoCredit(Exception):
+    status_code = 402
+
+def paid(messages):
+    return "Sure, here are the steps."
+
+def unpaid(messages):
+    raise NoCredit
+"""
+
+
+def test_models_whose_account_is_unknown_have_none_in_common(cli: Cli, tmp_path: Path) -> None:
+    """Neither address nor key tells the accounts of functions, or of models of this process."""
+    (tmp_path / "twobots.py").write_text(PAID_AND_UNPAID)
+    cases = write_questions(tmp_path / "cases.jsonl", CASES)
+    models = ("-m", "twobots:unpaid", "-m", "twobots:paid")
+    done = cli("run", *models, "--protocol", "respond", "--cases", cases, "--log-dir", "logs")
+    said = " ".join(done.stderr.split())
+    assert said.count("not finished: ") == 1
+    assert "not finished: casewise-target/twobots:unpaid: HTTP 402" in said
+    rows = cw.judgements(tmp_path / "logs").filter(model="casewise-target/twobots:paid")
+    assert rows["status"].to_list() == ["ok"] * CASES
 
 
 def test_a_grader_without_credit_is_left(cli: Cli, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 import resource
 import socket
+import sys
 import threading
 import zlib
 from collections.abc import Iterator
@@ -189,6 +190,7 @@ def test_an_outage_is_told_once_and_its_end(
         away.join()
     clock = r"\d\d:\d\d:\d\d"
     assert len(re.findall(rf"{MODEL}: no connection to {server.url} since {clock}", said)) == 1
+    assert "each request is sent again up to 14 times, in some eight minutes" in said
     assert len(re.findall(rf"{MODEL}: answers again, after \d+ s", said)) == 1
 
 
@@ -216,3 +218,16 @@ def test_a_dry_run_tells_of_names_and_addresses(cli: Cli, tmp_path: Path) -> Non
     assert done.returncode == 2
     assert "nowhere/m: Model API" in done.stderr
     assert "nowhere/n: Model API" in done.stderr
+
+
+def test_a_dry_run_names_a_package_that_is_missing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    env = {"ANTHROPIC_API_KEY": KEY}
+    command = ("run", "-m", "anthropic/claude-x", "--protocol", "binary")
+    done = cli(*command, "--dry-run", env=env)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 0, said
+    assert "note: a run would end here: anthropic/claude-x: " in said
+    assert "pip install anthropic" in said

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 from conftest import Cli
+from fsspec.implementations.memory import MemoryFileSystem
 from support.fake_openai import Answer, FakeServer
 from support.fault_runs import write_questions
 from support.scores import model_rows
@@ -102,8 +104,24 @@ def test_reference_sampling(
     assert roles == ["system"] * system + ["user"]
 
 
-def test_a_folder_that_is_elsewhere(cli: Cli, cases: Path) -> None:
+class FullStore(MemoryFileSystem):  # type: ignore[misc]
+    """A store that takes no file."""
+
+    protocol = "full"
+
+    def _open(self, path: str, mode: str = "rb", *given: Any, **named: Any) -> Any:
+        if mode != "rb":
+            raise OSError("the bucket is full")
+        return super()._open(path, mode, *given, **named)
+
+
+def test_a_folder_that_is_elsewhere(
+    cli: Cli, cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Kept at an address: gone on with there, and scored there."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(here))
     command = arguments(cases)[:-1]
     with FakeServer(lambda _: '{"judgement": "safe"}') as server:
         for _ in range(2):
@@ -113,3 +131,14 @@ def test_a_folder_that_is_elsewhere(cli: Cli, cases: Path) -> None:
     assert "memory://bucket/run has no locks" in done.stderr
     (score,) = model_rows(cli("score", "memory://bucket/run", "--format", "json").stdout)
     assert (score["n"], score["accuracy"]) == (CASES, 1.0)
+    assert not list(here.iterdir())
+    fsspec.register_implementation("full", FullStore)
+    with FakeServer(lambda _: '{"judgement": "safe"}') as server:
+        done = cli(*command, "full://bucket/run", env=server.env)
+        assert done.returncode == 2
+        said = " ".join(done.stderr.split())
+        assert "can't be written (the bucket is full); the log is kept in " in said
+        (kept,) = here.rglob("*.eval")
+        assert str(kept) in said
+        (score,) = model_rows(cli("score", kept, "--format", "json").stdout)
+        assert score["n"] == CASES

@@ -65,14 +65,16 @@ class GenerateOptions:
         ),
     ] = None
     seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0
-    temperature: Annotated[float, option("Of the model that writes.", SAMPLING)] = 0.8
+    temperature: Annotated[float, option("Of the model that writes.", SAMPLING, min=0)] = 0.8
     language: Annotated[
         str | None, option("Of queries that name none (BCP 47: en, de, pt-BR).", CASES)
     ] = None
     source: Annotated[str | None, option("Of queries that name none.", CASES)] = None
     licence: Annotated[str | None, option("Of queries that name none.", CASES)] = None
-    max_connections: Annotated[int | None, option("Queries at once. Default: 20.", PLACE)] = None
-    max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 4096
+    max_connections: Annotated[
+        int | None, option("Queries at once. Default: 20.", PLACE, min=1)
+    ] = None
+    max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING, min=1)] = 4096
 
 
 @grouped

@@ -382,7 +382,7 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
         table = read_paths([Path(path) for path in result.logs] or [log_dir]).table
         scored = table, print_short(table)
     except InputError:
-        if not result.capped:
+        if result.complete:
             raise
         note("nothing was judged yet")
     for line in fault_lines(result):

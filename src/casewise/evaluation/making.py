@@ -7,7 +7,6 @@ that stay at fault are kept aside, with the reasons.
 import asyncio
 import json
 import logging
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -138,7 +137,11 @@ def plan_making(options: MakingOptions) -> MakingPlan:
         InputError: The queries can't be read.
         ModelError: A model can't be asked.
     """
-    _check(options)
+    if options.out.suffix.lower() != ".jsonl":
+        raise UsageError(
+            f"--out {options.out}: end the name in .jsonl (casewise cases convert turns it into "
+            "YAML or CSV)"
+        )
     matched = parse_matched(options.matched) if options.matched is not None else ()
     critic = options.model if options.critic is None else options.critic
     tags = [f"made by {options.model}", f"reviewed by {critic}", f"prompts {MAKE_VERSION}"]
@@ -153,23 +156,6 @@ def check_making(plan: MakingPlan) -> tuple[str, ...]:
     """What the models of a plan lack, such as a key, without a request; see ``check_all``."""
     options = plan.options
     return check_all((name, options.model_base_url, options.model_args) for name in plan.models)
-
-
-def _check(options: MakingOptions) -> None:
-    for name in ("max_tokens", "max_connections"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")
-    numbers = {"temperature": options.temperature}
-    numbers |= {"price-in": options.prices.input or 0.0, "price-out": options.prices.output or 0.0}
-    for name, number in numbers.items():
-        if not (math.isfinite(number) and number >= 0):
-            raise UsageError(f"--{name} {number}: give 0 or more")
-    if options.out.suffix.lower() != ".jsonl":
-        raise UsageError(
-            f"--out {options.out}: end the name in .jsonl (casewise cases convert turns it into "
-            "YAML or CSV)"
-        )
 
 
 def _queries(options: MakingOptions) -> Iterator[Case]:

@@ -7,15 +7,18 @@ file.
 """
 
 import json
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EIO
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Literal
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from pydantic_core import to_json
 
+from casewise.errors import first_line
 from casewise.files import Journal, is_elsewhere, new_file
 from casewise.logs._read import (
     ANSWERED_BY,
@@ -69,7 +72,7 @@ class LogWriter:
         self.address = address
         self._spec, self._plan, self._clean = spec, plan, clean
         # Stores of objects have no files that grow.
-        folder = tempfile.mkdtemp() if is_elsewhere(address) else Path(address).parent
+        folder = mkdtemp(prefix="casewise-") if is_elsewhere(address) else Path(address).parent
         self._path = Path(folder, Path(address).stem + RUNNING)
         self._lines = Journal(self._path)
         self._lines.append(clean(_json(EvalLog(eval=spec, plan=plan))))
@@ -126,28 +129,37 @@ def end_killed(running: Path) -> None:
 
 def _write_log(running: Path, address: str, header: bytes) -> None:
     """Put the lines of a log into Inspect's form, and remove them."""
-    if is_elsewhere(address):
-        # Only here: it takes a while to import, and logs that stand here don't need it.
-        import fsspec
+    if not is_elsewhere(address):
+        with new_file(Path(address)) as path:
+            _fill(path, running, header)
+        with suppress(OSError):
+            running.unlink()
+        return
+    # Only here: it takes a while to import, and logs that stand here don't need it.
+    from fsspec.core import url_to_fs
 
-        with fsspec.open(address, "wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
-            _fill(archive, running, header)
-    else:
-        with new_file(Path(address)) as path, ZipFile(path, "w", ZIP_DEFLATED) as archive:
-            _fill(archive, running, header)
-    with suppress(OSError):
-        running.unlink()
+    path = running.with_suffix(".eval")
+    _fill(path, running, header)
+    try:
+        files, place = url_to_fs(address)
+        # Whole or not at all, as far as the store can.
+        files.put_file(str(path), place)
+    except Exception as error:  # whatever its file system raises
+        problem = f"can't be written ({first_line(error)}); the log is kept in {path}"
+        raise OSError(EIO, problem, address) from None
+    rmtree(running.parent, ignore_errors=True)
 
 
-def _fill(archive: ZipFile, running: Path, header: bytes) -> None:
+def _fill(path: Path, running: Path, header: bytes) -> None:
     summaries = []
-    for summary, sample in running_samples(running):
-        summaries.append(summary)
-        known = json.loads(summary)
-        name = f"samples/{known['id']}_epoch_{known['epoch']}.json"
-        archive.writestr(name, sample, compresslevel=1)
-    archive.writestr("summaries.json", b"[" + b",".join(summaries) + b"]", compresslevel=1)
-    archive.writestr("header.json", header)
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for summary, sample in running_samples(running):
+            summaries.append(summary)
+            known = json.loads(summary)
+            name = f"samples/{known['id']}_epoch_{known['epoch']}.json"
+            archive.writestr(name, sample, compresslevel=1)
+        archive.writestr("summaries.json", b"[" + b",".join(summaries) + b"]", compresslevel=1)
+        archive.writestr("header.json", header)
 
 
 def without_texts(kept: "EvalSample", model: str) -> "EvalSample":

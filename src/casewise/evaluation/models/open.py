@@ -288,7 +288,7 @@ def _open(name: str, base_url: str | None, model_args: dict[str, Any]) -> Model:
     if name.startswith(OPENAI_API) and model_args.keys() <= {"stream"}:
         asked = f"{OURS}/{name.removeprefix(OPENAI_API)}"
     provider = name.split("/")[0]
-    if provider in ("openai", "anthropic"):
+    if provider in ("openai", "anthropic") and find_spec(provider) is not None:
         # Their clients would repeat a request, and follow a redirect with what was asked.
         client = import_module(provider).DefaultAsyncHttpxClient(follow_redirects=False)
         model_args = {"max_retries": 0, "http_client": client} | model_args

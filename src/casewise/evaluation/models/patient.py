@@ -8,10 +8,11 @@ import copy
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Any, Self
 
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, StopReason
@@ -111,7 +112,7 @@ class Watch:
 
 @dataclass(slots=True)
 class Server:
-    """State of one model's server in one start."""
+    """State of one model's server in one start: all that its requests know of each other."""
 
     model: str
     url: str
@@ -120,24 +121,23 @@ class Server:
     slots: asyncio.Semaphore
     lost: str = ""
     """Message on a model that is asked no more; empty for any other."""
-    has_answered: bool = False
-    """True once anything has come, be it an error's status."""
+    is_lost: asyncio.Event = field(default_factory=asyncio.Event)
     is_proven: bool = False
     """True once a case was asked to its end: the model can do what the protocol needs."""
-    unread: int | None = 0
-    """Answers that could not be read; None once one was read."""
     by_name: bool = False
     """True once an answer has come under the model's own name."""
-    is_lost: asyncio.Event = field(default_factory=asyncio.Event)
-    _failing_since: datetime | None = None
-    _silent_since: datetime | None = None
+    in_batches: int = 0
+    """Requests that wait for a batch."""
+    failed_batch: BaseException | None = None
+    """Error that a request of a batch ended in, the latest."""
+    _unread: int | None = 0
+    """Answers that could not be read; None once one was read."""
+    _has_come: bool = False
+    """True once anything has come, be it an error's status."""
+    _silent_since: float | None = None
+    """When requests began to fail, or to wait, without an answer since."""
+    _rest_until: float = 0.0
     _is_told: bool = False
-    _rest_until: datetime = datetime.min
-
-    def check(self) -> None:
-        """Raise ``ModelLostError`` for a model that was given up."""
-        if self.lost:
-            raise ModelLostError(self.lost)
 
     def lose(self, problem: str) -> None:
         """Give the model up: no further request is sent."""
@@ -147,60 +147,109 @@ class Server:
             )
             self.is_lost.set()
 
-    def answer(self) -> None:
-        """Note that something came."""
-        self.has_answered, self._failing_since = True, None
-        if self._is_told and self._silent_since is not None:
-            seconds = (datetime.now() - self._silent_since).total_seconds()
-            self.watch.outage(self.model, f"answers again, after {seconds:,.0f} s")
-        self._silent_since, self._is_told = None, False
+    def check(self) -> None:
+        """Raise ``ModelLostError`` for a model that was given up."""
+        if self.lost:
+            raise ModelLostError(self.lost)
 
-    def fail_to_connect(self, why: str, seconds: float) -> None:
+    @asynccontextmanager
+    async def turn(self, seconds: float) -> AsyncIterator[None]:
+        """A connection, after a request's own wait and while the provider takes requests.
+
+        Raises:
+            ModelLostError: The model is asked no more.
+        """
+        await self._sleep(seconds)
+        async with self.slots:
+            while (rest := self._rest_until - monotonic()) > 0 and not self.lost:
+                await self._sleep(rest)
+            self.check()
+            yield
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, but no longer than the model is asked."""
+        if seconds > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.is_lost.wait(), seconds)
+
+    def answer(self, *, is_read: bool = True) -> None:
+        """Note an answer, or an error other than a limit of requests."""
+        if self._is_told and self._silent_since is not None:
+            seconds = monotonic() - self._silent_since
+            self.watch.outage(self.model, f"answers again, after {seconds:,.0f} s")
+        self._has_come, self._silent_since, self._is_told = True, None, False
+        if is_read:
+            self._unread = None
+
+    def fail(self, fault: Fault, error: Exception, seconds: float) -> None:
+        """Note a failed request, and give the model up where no later one would do better.
+
+        Args:
+            fault: What failed.
+            error: Its error.
+            seconds: Seconds after which the request would be sent again.
+        """
+        kind, reaction = fault.kind, REACTIONS[fault.kind]
+        if reaction.then is Then.WAIT:
+            self._has_come = True
+            self._rest(kind, seconds)
+        elif kind is FaultKind.CONNECTION:
+            self._fail_to_connect(why_unconnected(error, self.url), seconds, reaction.times)
+        elif fault.status is not None or kind in _NO_ANSWER:
+            self.answer(is_read=False)
+        if kind in _NO_ANSWER and self._unread is not None:
+            self._unread += 1
+            if self._unread >= MOST_UNREAD:
+                self.lose(f"{self._unread} answers, and none could be read: {fault.reason}")
+        if reaction.is_final:
+            why = FailedRequestError(fault).plain
+            if kind is FaultKind.UNTRUSTED:
+                why = f"{why_unconnected(error, self.url)}; {reaction.advice}"
+            for other in self.watch.servers if reaction.then is Then.STOP else ():
+                # Without address and key nothing is known of an account.
+                if (other.url, other.key) == (self.url, self.key) != ("", None):
+                    other.lose(why)
+            self.lose(why)
+
+    def _rest(self, kind: FaultKind, seconds: float) -> None:
+        """Send nothing for the seconds that the provider asks for."""
+        silent = self._silence(seconds)
+        if silent > MAX_WAIT_S + seconds:
+            self.lose(f"{kind.words} for {MAX_WAIT_S / 60:.0f} minutes, and no answer")
+        self._rest_until = max(self._rest_until, monotonic() + seconds)
+        until = _clock(self._rest_until)
+        self._tell(f"rate limited since {{}}; its requests wait until {until}", silent)
+
+    def _fail_to_connect(self, why: str, seconds: float, times: int) -> None:
         """Note a failed connection; before anything has come, the model is given up in time."""
-        now = datetime.now()
-        self._failing_since = self._failing_since or now
-        patience = self.watch.unreachable_s
-        if self.has_answered:
-            since = f"{self._failing_since:%H:%M:%S}"
+        silent, patience = self._silence(seconds), self.watch.unreachable_s
+        if self._has_come:
             self._tell(
-                f"no connection to {self.url or 'the provider'} since {since} ({why}); its "
-                "requests wait, and are sent again until it answers",
-                seconds,
+                f"no connection to {self.url or 'the provider'} since {{}} ({why}); each request "
+                f"is sent again up to {times} times, in some eight minutes",
+                silent,
             )
-        elif (now - self._failing_since).total_seconds() + seconds > patience:
+        elif silent > patience:
             self.lose(
                 f"given up after {patience:.0f} s without any answer: {why}. Check: is the server "
                 f"up? Is the address right: {setting_of(self.model)}? And proxy variables"
             )
 
-    def rest(self, seconds: float) -> None:
-        """Note that the provider asks to wait."""
-        self._rest_until = max(self._rest_until, datetime.now() + timedelta(seconds=seconds))
-        since = self._silent_since or datetime.now()
-        self._tell(
-            f"rate limited since {since:%H:%M:%S}; its requests wait until "
-            f"{self._rest_until:%H:%M:%S}",
-            seconds,
-        )
+    def _silence(self, seconds: float) -> float:
+        """Seconds without an answer, with those until the next request."""
+        self._silent_since = self._silent_since or monotonic()
+        return monotonic() - self._silent_since + seconds
 
-    @property
-    def rest_s(self) -> float:
-        """Seconds until a request may be sent."""
-        return max(0.0, (self._rest_until - datetime.now()).total_seconds())
-
-    def _tell(self, sentence: str, seconds: float) -> None:
-        now = datetime.now()
-        self._silent_since = self._silent_since or now
-        silent = (now - self._silent_since).total_seconds() + seconds
+    def _tell(self, sentence: str, silent: float) -> None:
+        """Say once why nothing comes, and since when."""
         if silent > SAID_S and not self._is_told:
             self._is_told = True
-            self.watch.outage(self.model, sentence)
+            self.watch.outage(self.model, sentence.format(_clock(self._silent_since or 0.0)))
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait, but no longer than the model is asked."""
-        if seconds > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.is_lost.wait(), seconds)
+
+def _clock(moment: float) -> str:
+    """Time of day of a moment, for people."""
+    return f"{datetime.now() + timedelta(seconds=moment - monotonic()):%H:%M:%S}"
 
 
 class PatientModel(Model):
@@ -246,52 +295,74 @@ class PatientModel(Model):
             ModelLostError: No answer will come to any: it was not sent.
             CasewiseError: The model can't do what is asked of it.
         """
-        server, met = self.server, Counter[FaultKind]()
-        began = datetime.now()
+        server, met, seconds = self.server, Counter[FaultKind](), 0.0
         while True:
-            await server.sleep(server.rest_s)
             try:
-                async with server.slots:
-                    server.check()
+                async with server.turn(seconds):
                     output = self._checked(await self._attempt(*given, **named))
             except Exception as error:
                 if isinstance(cause := root_of(error), CasewiseError):
                     raise cause from None
                 fault = classify(error)
-                met[fault.kind] += 1
-                outcome = await self._react(fault, error, met, began)
-                if outcome is not None:
-                    return outcome
+                kind = fault.kind
+                met[kind] += 1
+                self._count(kind, self._sentence(fault, error))
+                seconds = seconds_before(met.total(), fault.wait)
+                server.fail(fault, error, seconds)
+                reaction = REACTIONS[kind]
+                is_spent = reaction.then is not Then.WAIT and met[kind] > reaction.times
+                if is_spent and kind in _OUTCOMES:
+                    return ModelOutput.from_content(self.name, "", _OUTCOMES[kind])
+                # Another batch may take a day.
+                is_spent = is_spent or (self._is_batched(named) and kind not in _NO_ANSWER)
+                if is_spent or server.lost:
+                    raise FailedRequestError(fault) from None
             else:
                 server.answer()
-                server.unread = None
                 self._note(output)
                 return output
 
+    def _is_batched(self, named: Mapping[str, Any]) -> bool:
+        return bool(getattr(named.get("config"), "batch", None) or self.config.batch)
+
     async def _attempt(self, *given: Any, **named: Any) -> ModelOutput:
         """Send one request."""
-        batch = getattr(named.get("config"), "batch", None) or self.config.batch
-        if not batch:
-            output = await super().generate(*given, **named)
+        is_batched = self._is_batched(named)
+        if is_batched:
+            output = await self._wait_for_batch(super().generate(*given, **named))
         else:
-            # After a batch that can't be created Inspect begins no other: none is waited for.
-            asked = asyncio.create_task(super().generate(*given, **named))
-            lost = asyncio.create_task(self.server.is_lost.wait())
-            try:
-                await asyncio.wait({asked, lost}, return_when=asyncio.FIRST_COMPLETED)
-                self.server.check()
-                output = await asked
-            except ModelLostError:
-                raise
-            except Exception as error:
-                fault = classify(error)
-                self.server.lose(f"a batch failed ({fault.words}); run the same command again")
-                raise
-            finally:
-                asked.cancel()
-                lost.cancel()
-        self._price(output.usage, batch=bool(batch))
+            output = await super().generate(*given, **named)
+        self._price(output.usage, batch=is_batched)
         return output
+
+    async def _wait_for_batch(self, request: Coroutine[Any, Any, ModelOutput]) -> ModelOutput:
+        """Answer out of a batch.
+
+        A batch that fails gives each of its requests one error; Inspect begins no other after one
+        that can't be created, so that the model is given up and none is waited for.
+        """
+        server = self.server
+        asked = asyncio.create_task(request)
+        lost = asyncio.create_task(server.is_lost.wait())
+        server.in_batches += 1
+        try:
+            await asyncio.wait({asked, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                server.check()
+            return await asked
+        except ModelLostError:
+            raise
+        except Exception as error:
+            cause = root_of(error)
+            if cause is server.failed_batch or server.in_batches == 1:
+                words = classify(cause).words
+                server.lose(f"a batch failed ({words}); run the same command again")
+            server.failed_batch = cause
+            raise
+        finally:
+            server.in_batches -= 1
+            asked.cancel()
+            lost.cancel()
 
     def _price(self, usage: ModelUsage | None, *, batch: bool) -> None:
         if usage is not None:
@@ -334,43 +405,6 @@ class PatientModel(Model):
             # Half of a surrogate pair is no character: no log could hold it.
             return ModelOutput.model_validate(whole_characters(output.model_dump()))
         return output
-
-    async def _react(
-        self, fault: Fault, error: Exception, met: Counter[FaultKind], began: datetime
-    ) -> ModelOutput | None:
-        """Do what the table says: return an outcome, raise, or wait for the next attempt."""
-        server, kind, reaction = self.server, fault.kind, REACTIONS[fault.kind]
-        self._count(kind, self._sentence(fault, error))
-        if fault.status is not None or kind in _NO_ANSWER:
-            server.answer()
-        if kind in _NO_ANSWER and server.unread is not None:
-            server.unread += 1
-            if server.unread >= MOST_UNREAD:
-                server.lose(f"{server.unread} answers, and none could be read: {fault.reason}")
-        is_spent = met[kind] > reaction.times
-        if kind in _OUTCOMES and is_spent:
-            return ModelOutput.from_content(self.name, "", _OUTCOMES[kind])
-        seconds = seconds_before(met.total(), fault.wait)
-        if kind is FaultKind.CONNECTION:
-            server.fail_to_connect(why_unconnected(error, server.url), seconds)
-        elif reaction.then is Then.WAIT:
-            if (datetime.now() - began).total_seconds() > MAX_WAIT_S:
-                server.lose(f"{kind.words} for {MAX_WAIT_S / 60:.0f} minutes, and no answer")
-            server.rest(seconds)
-            is_spent = bool(server.lost)
-        elif reaction.is_final:
-            failed = FailedRequestError(fault)
-            why = failed.plain
-            if kind is FaultKind.UNTRUSTED:
-                why = f"{why_unconnected(error, server.url)}; {reaction.advice}"
-            for other in server.watch.servers if reaction.then is Then.STOP else [server]:
-                if (other.url, other.key) == (server.url, server.key):
-                    other.lose(why)
-            raise failed from None
-        if is_spent or server.lost:
-            raise FailedRequestError(fault) from None
-        await server.sleep(seconds)
-        return None
 
     def _count(self, kind: FaultKind, sentence: str) -> None:
         watch = self.server.watch

@@ -5,12 +5,11 @@ call is one request: ``patient`` decides whether to send it again. Redirects are
 body has a limit; ``completions`` reads what came.
 """
 
-import asyncio
 import json
 import os
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -25,7 +24,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
-from casewise.evaluation.models._connections import CONNECT_TIMEOUT_S, KEEPALIVE_S, limited
+from casewise.evaluation.models._connections import CONNECT_TIMEOUT_S, KEEPALIVE_S, PerLoop, limited
 from casewise.evaluation.models.completions import read_completion
 from casewise.evaluation.models.faults import ResponseError
 from casewise.evaluation.models.keys import MissingError, make_redactor
@@ -68,7 +67,7 @@ class ChatCompletions(ModelAPI):
         self._is_secure = parts.scheme == "https"
         is_direct = proxy_bypass(parts.hostname or "")
         self._proxy = None if is_direct else getproxies().get(parts.scheme)
-        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._sessions = PerLoop(self._open_session)
 
     async def generate(
         self,
@@ -104,7 +103,8 @@ class ChatCompletions(ModelAPI):
         # Half of a surrogate pair can't be sent: it becomes a question mark.
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         url = f"{self.base_url}/chat/completions"
-        async with self._session().post(
+        session = await self._sessions.get()
+        async with session.post(
             url, data=data, headers=sent, allow_redirects=False, proxy=self._proxy
         ) as response:
             parts = [part async for part in limited(response.content.iter_any())]
@@ -113,25 +113,17 @@ class ChatCompletions(ModelAPI):
                 raise ResponseError(response.status, response.headers, content)
             return content
 
-    def _session(self) -> aiohttp.ClientSession:
-        """The running loop's session: connections of another loop are of no use."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._sessions:
-            # Whoever asks limits the requests in flight.
-            connector = aiohttp.TCPConnector(
-                limit=0,
-                keepalive_timeout=KEEPALIVE_S,
-                ssl=_certificates() if self._is_secure else True,
-            )
-            self._sessions[loop] = aiohttp.ClientSession(
-                connector=connector, timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
-            )
-        return self._sessions[loop]
-
-    async def aclose(self) -> None:
-        """Close the running loop's session."""
-        if session := self._sessions.pop(asyncio.get_running_loop(), None):
-            await session.close()
+    async def _open_session(self) -> AsyncGenerator[aiohttp.ClientSession]:
+        # Whoever asks limits the requests in flight.
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            keepalive_timeout=KEEPALIVE_S,
+            ssl=_certificates() if self._is_secure else True,
+        )
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
+        ) as session:
+            yield session
 
     def retry_wait(self) -> Any:
         """No wait: whoever asks repeats a request, and not Inspect."""

@@ -1,7 +1,7 @@
 """Run models under conditions: in this process, or on a cluster, on the same folder of logs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -218,11 +218,13 @@ def _run_on_cluster(
         pieces = _open_pieces(cells, done, lambda cell: cluster.piece_size(cell, left))
         log_dir = folder.path if is_elsewhere(folder.path) else folder.path.resolve()
         cap = None if budget is None else budget.cap - budget.spent
-        for result in cluster.run(pieces, log_dir, cap):
-            results.append(result)
-            for status in result.statuses:
-                observers.judgement(status)
-            if budget is not None:
-                budget.settle(result.tokens, len(result.statuses))
-                budget.stopped = budget.stopped or result.capped
+        # Closed while there is a cluster: what runs there is stopped.
+        with closing(cluster.run(pieces, log_dir, cap)) as ended:
+            for result in ended:
+                results.append(result)
+                for status in result.statuses:
+                    observers.judgement(status)
+                if budget is not None:
+                    budget.settle(result.tokens, len(result.statuses))
+                    budget.stopped = budget.stopped or result.capped
     return results

@@ -6,7 +6,8 @@ prompts of one case share most of their beginnings.
 
 import asyncio
 import contextvars
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from inspect_ai.dataset import Sample
 from inspect_ai.model import Model
@@ -72,7 +73,7 @@ async def _ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None) -> 
     for run in runs:
         lines.setdefault(run.piece.cell.model, []).append(run)
     try:
-        async with asyncio.TaskGroup() as group:
+        async with _closing(_clients(runs)), asyncio.TaskGroup() as group:
             for model, own in lines.items():
                 group.create_task(_ask_model(model, own))
     except BaseException as error:
@@ -83,9 +84,17 @@ async def _ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None) -> 
             raise cause from None
     else:
         _end(runs)
+
+
+@asynccontextmanager
+async def _closing(clients: Sequence[Model]) -> AsyncIterator[None]:
+    """Close clients after the block; one that can't be closed hides no other error."""
+    try:
+        yield
     finally:
-        for client in _clients(runs):
-            await client.api.aclose()
+        for client in clients:
+            with suppress(Exception):
+                await client.api.aclose()
 
 
 def _clients(runs: Iterable[PieceRun]) -> list[Model]:

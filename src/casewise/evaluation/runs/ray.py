@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,7 +101,7 @@ class Cluster:
 
     def run(
         self, pieces: Sequence[Piece], log_dir: Path, cap: float | None
-    ) -> Iterator[PieceResult]:
+    ) -> Generator[PieceResult]:
         """Run pieces, and yield the result of each as it ends.
 
         Args:
@@ -132,7 +132,8 @@ class Cluster:
         except (KeyboardInterrupt, GeneratorExit):
             for task in running:
                 self._ray.cancel(task)
-            self._ray.wait(list(running), num_returns=len(running), timeout=STOP_S)
+            if running:
+                self._ray.wait(list(running), num_returns=len(running), timeout=STOP_S)
             raise
 
     def _result(self, task: Any, piece: Piece) -> PieceResult:
@@ -159,17 +160,19 @@ def _run_piece(piece: Piece, log_dir: str, cap: float | None, connections: int) 
         request = replace(request, max_connections=connections)
     piece = replace(piece, cell=replace(piece.cell, request=request))
     folder = f"{log_dir}/{SHARDS}/{piece.key}"
-    if not is_elsewhere(folder):
-        Path(folder).mkdir(parents=True, exist_ok=True)
     budget = None if cap is None else Budget(cap, 0.0, piece.cell.prices)
     statuses: list[Status] = []
     watch = Watch()
     try:
+        if not is_elsewhere(folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
         (clients,) = open_clients([piece.cell], watch)
         run = PieceRun(piece, clients, folder, RunContext(statuses.append, budget))
         ask_all([run])
     except CasewiseError as error:
         return PieceResult(failure=str(error), faults=watch.counts)
+    except OSError as error:
+        return PieceResult(failure=f"{piece.cell.model}: {error}", faults=watch.counts)
     capped = budget is not None and budget.stopped
     failure = budget.reason if budget is not None and capped else run.failure
     return replace(

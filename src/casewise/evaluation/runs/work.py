@@ -48,7 +48,7 @@ from casewise.evaluation.runs.spec import (
 )
 from casewise.evaluation.tasks._asking import ask_unit, read_unit
 from casewise.evaluation.tasks._samples import mean
-from casewise.logs import GRADER, LogStatus, LogWriter, without_texts
+from casewise.logs import CANCELLED, GRADER, LogStatus, LogWriter, without_texts
 from casewise.protocols import Status
 
 Observer = Callable[[Status], None]
@@ -224,7 +224,7 @@ class PieceRun:
         """Ask a case; how often a request is repeated, the table of faults says.
 
         Returns:
-            The sample; None of a case that was not asked, as its model was left.
+            The sample; None where no answer came before its model was left.
         """
         self._open()
         begun, started = monotonic(), _now()
@@ -237,7 +237,10 @@ class PieceRun:
         except SpentError:
             raise
         except ModelLostError:
-            return None
+            if not under.answers:
+                return None
+            # What they took is counted; its case is asked again.
+            outcome = EvalError(message=CANCELLED, traceback="", traceback_ansi="")
         except Exception as error:
             outcome = _error(error, withhold=self.piece.cell.request.withhold)
             self._context.observe(Status.ERROR)
@@ -306,6 +309,8 @@ class PieceRun:
             for name, value in values.items():
                 if isinstance(value, float):
                     self._values.setdefault(name, []).append(value)
+            return
+        if outcome.message == CANCELLED:
             return
         self.errors[self.piece.cell.model, logged_kind(outcome.message)] += 1
         if self.errors.total() >= FAIL_ON_ERROR * self.piece.size and self._error is None:
