@@ -18,8 +18,7 @@ NAMES = {
     "casewise.cases": """
         CASEBENCH Case CaseSet Context MAX_SEED STARTER
         Side Turn Vote
-        digest fault open_cases
-        read_model read_plain_yaml
+        digest open_cases
         sequential_tags whole_queries without_sequential_tags write_cases
     """,
     "casewise.cli": """
@@ -40,6 +39,9 @@ NAMES = {
     "casewise.files": """
         TableForm create_file csv_text new_file open_table quoted read_bytes
         read_text replace_folder write_atomically
+    """,
+    "casewise.files.yaml": """
+        fault read_model read_plain_yaml
     """,
     "casewise.judgements": """
         read_paths

@@ -178,7 +178,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"body": {"q": ["As of {messages}"]}},
         "a list within a text (found 'As of {messages}'; expected {messages} alone",
     ),
-    ({"reponse": "a"}, "field 'reponse': unknown field (expected one of name"),
+    (
+        {"reponse": "a"},
+        "field 'reponse': unknown field (expected did you mean 'response'? one of name",
+    ),
     ({"reply": None}, "field 'reply': the field is missing"),
     ({"url": "localhost/chat"}, "field 'url': no address of a web server"),
     (

@@ -85,7 +85,6 @@ from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import write_cases
-from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 from casewise.cases.cells import opened
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
@@ -140,7 +139,6 @@ __all__ = [
     "digest",
     "draft_mapping",
     "example_mapping",
-    "fault",
     "fetch_casebench",
     "fetch_open_set",
     "find_pieces",
@@ -166,8 +164,6 @@ __all__ = [
     "other_labels",
     "pair_faults",
     "read_label_rule",
-    "read_model",
-    "read_plain_yaml",
     "read_turns",
     "sample_cases",
     "sequential_tags",

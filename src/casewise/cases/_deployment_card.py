@@ -23,10 +23,10 @@ from casewise.cases._case import (
     Turn,
     find_turn_fault,
 )
-from casewise.cases._yaml_files import fault, read_model
 from casewise.choices import CARDS
 from casewise.errors import InputError
 from casewise.files import read_text
+from casewise.files.yaml import fault, read_model
 
 CardRule = Literal["allowed", "disallowed", "partly"]
 """Extent of an answer: whole, none, or as far as the line's ``how`` says."""

@@ -38,12 +38,6 @@ from casewise.cases._upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.cases._yaml_files import (
-    YamlLoader,
-    field_path,
-    problem_of,
-    yaml_problem,
-)
 from casewise.errors import InputError
 from casewise.files import (
     TableForm,
@@ -53,6 +47,12 @@ from casewise.files import (
     quoted,
     read_text,
     text_lines,
+)
+from casewise.files.yaml import (
+    YamlLoader,
+    field_path,
+    problem_of,
+    yaml_problem,
 )
 
 if TYPE_CHECKING:

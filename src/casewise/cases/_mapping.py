@@ -22,10 +22,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from casewise.cases._case import REPLY_TAG, RatingRule, Ratings, Turn, find_turn_fault, read_turns
-from casewise.cases._yaml_files import expectation, read_plain_yaml
 from casewise.cases.cells import as_number, as_text, items, opened, plain, printed
 from casewise.errors import InputError, UsageError, did_you_mean
 from casewise.files import parse_json
+from casewise.files.yaml import expectation, read_plain_yaml
 
 ROW, FILE, SPLIT, EACH = "@row", "@file", "@split", "@each"
 BUILT_IN = (ROW, FILE, SPLIT, EACH)

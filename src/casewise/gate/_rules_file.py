@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from casewise.cases import LabelRule, read_model
+from casewise.cases import LabelRule
 from casewise.choices import OWN_RULE, Better, Measure, Origin, WeighBy
 from casewise.errors import InputError
+from casewise.files.yaml import read_model
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
     CONFIDENCE,

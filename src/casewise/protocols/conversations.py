@@ -7,18 +7,11 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, Field
 
-from casewise.cases import (
-    Case,
-    Strict,
-    ToolDefinition,
-    Turn,
-    digest,
-    name_calls,
-    read_model,
-)
+from casewise.cases import Case, Strict, ToolDefinition, Turn, digest, name_calls
 from casewise.choices import Delivery
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
+from casewise.files.yaml import read_model
 
 RESPOND_VERSION = "casewise/respond-1@223a70e8"
 """Version of the conversations' wording, a digest of specimens, to which a test holds them: it

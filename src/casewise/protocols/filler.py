@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from casewise.cases import read_plain_yaml
+from casewise.files.yaml import read_plain_yaml
 
 _WORD = re.compile(r"\{(\w+)(\^?)\}")
 _SENTENCES = (3, 4)

@@ -25,13 +25,12 @@ from casewise.cases import (
     ToolDefinition,
     Turn,
     digest,
-    fault,
     find_twins,
-    read_model,
 )
 from casewise.choices import Delivery
 from casewise.contexts import claim, describe_to_sender, render_text
 from casewise.errors import UsageError, choose_from
+from casewise.files.yaml import fault, read_model
 from casewise.protocols.conversations import (
     RESPOND_VERSION,
     Conversations,

@@ -23,10 +23,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
-from casewise.cases import Case, Turn, digest, read_plain_yaml
+from casewise.cases import Case, Turn, digest
 from casewise.choices import Delivery
 from casewise.contexts import claim, claim_turns, facts
 from casewise.errors import UsageError
+from casewise.files.yaml import read_plain_yaml
 from casewise.protocols.conversations import Conversations, Opening, open_conversation
 from casewise.protocols.filler import exchanges, filler_words, paragraphs
 

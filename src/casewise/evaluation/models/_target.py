@@ -32,7 +32,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from casewise.cases import digest, read_model
+from casewise.cases import digest
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.evaluation.models._target_file import TargetFile, value_of
 from casewise.evaluation.models._target_http import Bot, TargetAnswer
@@ -46,6 +46,7 @@ from casewise.evaluation.models.faults import (
 from casewise.evaluation.models.keys import MissingError, redacted
 from casewise.evaluation.models.provider import tool_form
 from casewise.files import quoted
+from casewise.files.yaml import read_model
 from casewise.logs import TARGETS, calls_of, message_text
 
 MOST_MISSES = 4

@@ -26,7 +26,6 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases import fault
 from casewise.evaluation.models.keys import (
     exposes_secret,
     keep_secret,
@@ -34,6 +33,7 @@ from casewise.evaluation.models.keys import (
     secrets_of_address,
 )
 from casewise.evaluation.models.servers import is_web_address
+from casewise.files.yaml import fault
 
 PLACES = {
     "messages": "the conversation in OpenAI's form, a list",

@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import read_plain_yaml
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.plan._plan import Cell, Plan, lone_ablations, make_plan, plan_cell
+from casewise.files.yaml import read_plain_yaml
 from casewise.options import RunOptions, key
 
 NO_WHOLE = "no run over whole contexts is beside it to say what that changes"

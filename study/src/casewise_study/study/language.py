@@ -23,9 +23,9 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import PoFileError, read_po, write_po
 from babel.numbers import format_currency, format_decimal
 
-from casewise.cases import read_plain_yaml
 from casewise.errors import InputError
 from casewise.files import write_atomically
+from casewise.files.yaml import read_plain_yaml
 
 SOURCE = "en"
 

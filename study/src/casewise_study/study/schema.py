@@ -20,7 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases import Case, Context, Side, fault
+from casewise.cases import Case, Context, Side
+from casewise.files.yaml import fault
 from casewise_study.study.study_rules import Collection, Screening, StudyPart
 
 

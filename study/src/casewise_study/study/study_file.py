@@ -7,9 +7,10 @@ from typing import Any
 
 import yaml
 
-from casewise.cases import CASEBENCH, STARTER, Case, digest, open_cases, read_model
+from casewise.cases import CASEBENCH, STARTER, Case, digest, open_cases
 from casewise.errors import InputError
 from casewise.files import write_atomically
+from casewise.files.yaml import read_model
 from casewise_study.study.block_design import query_codes
 from casewise_study.study.language import Language, open_language
 from casewise_study.study.schema import Arm, Study

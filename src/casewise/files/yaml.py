@@ -8,14 +8,15 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from casewise.errors import InputError
-from casewise.files import read_text
+from casewise.errors import InputError, did_you_mean
+from casewise.files.text import read_text
 
 
 class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML's safe loader, refusing a key that stands twice in one mapping."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """A mapping whose keys are texts, each once."""
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
@@ -145,6 +146,23 @@ def read_model(
         InputError: The file can't be used; the message names file, record and field.
     """
     data = read_plain_yaml(path, what, known, most_bytes=most_bytes)
+    return check_model(data, model, path, what, nouns=nouns, expected=expected)
+
+
+def check_model(
+    data: Any,
+    model: type[M],
+    path: Path,
+    what: str,
+    *,
+    nouns: Mapping[str, str] | None = None,
+    expected: Mapping[str, str] | None = None,
+) -> M:
+    """Check what a file holds, or would hold, as ``read_model`` does.
+
+    Raises:
+        InputError: It doesn't fit the model.
+    """
     if not isinstance(data, dict):
         fields = f"a mapping of {', '.join(model.model_fields)}"
         raise InputError(f"not a {what}", path, found=data, expected=fields)
@@ -180,7 +198,7 @@ def _explain(
         problem, found, expected = own["problem"], own["found"], own["expected"]
     else:
         problem, found, expected = problem_of(detail, part.model_fields, _EXPECTED)
-        if problem == "wrong value":
+        if detail["type"] != "extra_forbidden":
             own_words = (expectations[str(step)] for step in place if step in expectations)
             expected = next(own_words, expected)
     record, place = _record(place, at, nouns)
@@ -209,7 +227,8 @@ def problem_of(
     if kind == "missing":
         return "the field is missing", ..., None
     if kind == "extra_forbidden":
-        return "unknown field", ..., f"one of {', '.join(known)}"
+        near = did_you_mean(str(detail["loc"][-1]), known)
+        return "unknown field", ..., f"{near}one of {', '.join(known)}"
     # A query is never shown; whatever stands in its place is.
     hidden = detail["loc"][-1:] == ("query",) and isinstance(detail["input"], str)
     return "wrong value", ... if hidden else detail["input"], words.get(kind) or expectation(detail)
