@@ -90,7 +90,7 @@ WALLED: dict[str, Callable[[str], bool]] = {
     "inspect_ai": lambda path: path.startswith(
         (
             *("evaluation/", "logs/", "transcripts/inspect_logs"),
-            "exports/_log_redaction",
+            "exports/redaction",
         )
     ),
     "xllamacpp": lambda path: path == "evaluation/models/_smollm2.py",

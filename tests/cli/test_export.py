@@ -44,55 +44,28 @@ def scores(cli: Cli, path: str) -> Any:
     return json.loads(cli("score", path, "--format", "json").stdout)
 
 
-def test_a_folder_replaces_its_own_last_edition_alone(cli: Cli, tmp_path: Path) -> None:
-    task = tmp_path / "task"
+def test_a_folder_replaces_nothing(cli: Cli, tmp_path: Path) -> None:
     assert cli("export", *TASK, "--out", "task").returncode == 0
-    (task / "utils.py").write_text("broken")
-    # The same form again: the last edition makes place.
-    assert cli("export", *TASK, "--out", "task").returncode == 0
-    assert "read_verdict" in (task / "utils.py").read_text()
-    # Somebody's own file would be lost.
-    (task / "mine.txt").write_text("mine")
-    done = cli("export", *TASK, "--out", "task")
-    assert done.returncode == 2
-    assert "mine.txt" in done.stderr
-    assert (task / "mine.txt").read_text() == "mine"
-    # A folder of another form, of nobody, and a file.
-    (task / "mine.txt").unlink()
-    random_table(2, 1).write_parquet(tmp_path / "t.parquet")
-    done = cli("export", "t.parquet", "--to", "hf", "--out", "task")
-    assert done.returncode == 2
-    assert "no --to hf made it" in done.stderr
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full/a.txt").touch()
+    assert "distressing" in (tmp_path / "task/README.md").read_text()
+    before = sorted(tmp_path.rglob("*"))
     (tmp_path / "file").touch()
+    for out in ("task", "file"):
+        done = cli("export", *TASK, "--out", out)
+        assert done.returncode == 2
+        assert "is there already" in done.stderr
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, tmp_path / "file"])
     (tmp_path / "empty").mkdir()
-    assert "not empty" in cli("export", *TASK, "--out", "full").stderr
-    assert "is a file" in cli("export", *TASK, "--out", "file").stderr
     assert cli("export", *TASK, "--out", "empty").returncode == 0
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
 
 
-def test_a_failed_export_leaves_the_last_edition(
-    cli: Cli, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+def test_a_failed_export_leaves_nothing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ("export", source, "--to", "hf", "--out", "hf")
-    assert cli(*command).returncode == 0
-    before = sorted(tmp_path.rglob("*"))
-
-    def full_disk(self: Path, data: bytes) -> int:
+    def full_disk(self: Path, *_: Any, **__: Any) -> int:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full_disk)
-        assert cli(*command).returncode != 0
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_folder_says_who_made_it(cli: Cli, tmp_path: Path) -> None:
-    assert cli("export", *TASK, "--out", "task").returncode == 0
-    manifest = json.loads((tmp_path / "task/.casewise-export.json").read_text())
-    assert (manifest["form"], manifest["texts"]) == ("lm-eval", "included")
-    assert "distressing" in manifest["content warning"]
-    files = {file.name for file in (tmp_path / "task").iterdir()} - {".casewise-export.json"}
-    assert set(manifest["files"]) == files
+        patch.setattr(Path, "write_text", full_disk)
+        assert cli("export", *TASK, "--out", "task").returncode != 0
+    assert not list(tmp_path.iterdir())

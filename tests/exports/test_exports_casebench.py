@@ -166,8 +166,10 @@ def test_votes_of_named_people_keep_their_order(cli_inside: Cli, tmp_path: Path)
     assert [record["scores"] for record in records] == [[1, 2, 1]]
 
 
-def test_ways_of_running_are_kept_apart(cli_inside: Cli, tmp_path: Path) -> None:
-    ways = [{"run_id": "1"}, {"run_id": "2", "variant": "reference"}, {"run_id": "3"}]
+def test_a_run_that_its_file_could_not_tell_apart_is_left_out(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    ways = [{"run_id": "1"}, {"run_id": "2", "variant": "reference"}]
     rows = [judgement(p_safe=0.9 - n / 10) | way for n, way in enumerate(ways)]
     cases = [case(votes={"safe": 15, "unsafe": 5})]
     _, told, files = exported(cli_inside, tmp_path, rows, cases)
@@ -179,9 +181,7 @@ def test_ways_of_running_are_kept_apart(cli_inside: Cli, tmp_path: Path) -> None
             "context_intended_to_be_safe": True,
             "safe_rate": None,
             "category": None,
-            key: p,
+            "m": 0.9,
         }
-        for key, p in (("m", 0.9), ("m (2)", 0.7), ("m (3)", 0.8))
     ]
-    assert told.count("stands under") == 2
-    assert len(json.loads(cli_inside("score", "exp", "--format", "json").stdout)) >= 3
+    assert "export it by itself" in told

@@ -57,17 +57,3 @@ def test_records_hold_every_figure(cli_inside: Cli, tmp_path: Path) -> None:
             assert (interval and [interval["lower"], interval["upper"]]) == row[f"{name}_ci"]
         if "score_type" in metric:
             assert metric["min_score"] <= details["score"] <= metric["max_score"]
-
-
-def test_a_ladder_stands_with_the_query_alone(cli_inside: Cli, tmp_path: Path) -> None:
-    write_runs(tmp_path / "runs.parquet")
-    cli_inside("export", "runs.parquet", "--to", "every-eval-ever", "--out", "records")
-    found = {
-        result["evaluation_result_id"]: result["score_details"]["score"]
-        for one in records(tmp_path / "records")
-        for result in one["evaluation_results"]
-        if result["evaluation_name"].startswith("casewise.ladder")
-    }
-    # Of 8 safe cases 6 are refused alone, 4 with a claim, none with a verified one.
-    assert found["casewise.ladder.rung-1.gain"] == 0.25
-    assert found["casewise.ladder.rung-5.gain"] == 0.75

@@ -8,14 +8,15 @@ import polars as pl
 import pytest
 from conftest import Cli, cli_in
 from inspect_ai.log import EvalError, list_eval_logs, read_eval_log, write_eval_log
+from inspect_ai.model import ModelUsage
 from support.planted import CANARY, PlantedServer, places, write_planted_cases
 from support.secret import KEY
 from support.tables import judgement, table
 
 import casewise as cw
 
-WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs", "every-eval-ever"]
-REVEALED = ["parquet", "csv", "casebench", "hf", "lm-eval"]
+WITHHELD = ["parquet", "csv", "casebench", "redacted-logs", "every-eval-ever"]
+REVEALED = ["parquet", "csv", "casebench", "lm-eval"]
 NAMES = {"parquet": "t.parquet", "csv": "t.csv"}
 
 
@@ -147,6 +148,16 @@ def test_names_are_shown_and_sentences_in_their_place_are_not(
     assert len(models) == 2
 
 
+def test_pairs_keep_their_second_case(cli_inside: Cli, tmp_path: Path) -> None:
+    twin = {"twin_id": "b", "twin_intended": "unsafe", "numbers": '{"margin": 0.25}'}
+    odd = {"twin_id": SENTENCE, "twin_intended": SENTENCE, "numbers": json.dumps({SENTENCE: 1})}
+    table(judgement("a") | twin, judgement("c") | odd).write_parquet(tmp_path / "rows.parquet")
+    export(cli_inside, tmp_path / "rows.parquet", "parquet")
+    written = pl.read_parquet(tmp_path / "t.parquet")
+    assert {name: written[name][0] for name in twin} == twin
+    assert "fence" not in written.write_json()
+
+
 def test_redacted_logs_keep_their_form(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
     out, _ = export(cli_inside, logs, "redacted-logs")
     folder = tmp_path / out
@@ -199,9 +210,10 @@ def test_what_is_not_known_does_not_pass(cli_inside: Cli, tmp_path: Path, logs: 
         sample.store |= {"note": text}
         sample.setup, sample.files, sample.choices = text, [text], [text]
         sample.target = text
+        sample.model_usage |= {f"hf//home/{text}/x": ModelUsage(input_tokens=1)}
         for score in (sample.scores or {}).values():
             assert isinstance(score.value, dict)
-            score.value |= {"note": text}
+            score.value |= {"note": text, text: 1.0, f"{text} a": 2.0}
             score.metadata = {**(score.metadata or {}), "note": text, "turns": f"{text} {text}"}
         sample.scores = (
             {**(sample.scores or {}), f"by_{text}": next(iter(sample.scores.values()))}

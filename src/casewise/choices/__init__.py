@@ -314,11 +314,8 @@ class ExportForm(enum.StrEnum):
     """CASE-Bench's own output files."""
     LM_EVAL = "lm-eval"
     """A task folder for lm-evaluation-harness."""
-    HF = "hf"
-    """A folder that ``datasets`` loads, with its card."""
     EVERY_EVAL_EVER = "every-eval-ever"
     """Figures as Every Eval Ever's records."""
-    """Figures as evaluation results of a model's repository on the Hub."""
     REDACTED_LOGS = "redacted-logs"
     """Inspect's logs without texts."""
 

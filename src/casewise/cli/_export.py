@@ -19,6 +19,7 @@ from casewise.cli._options import (
     out_option,
     warn_of_content,
 )
+from casewise.errors import UsageError
 
 
 def export(
@@ -66,15 +67,19 @@ def export(
 
     casewise export logs/ --to redacted-logs --out publishable/
 
-    casewise export logs/ --to hf --out dataset/
-
     casewise export logs/ --to casebench --reveal --out exp/
 
     casewise export logs/ --to every-eval-ever --evaluator "Our lab" --out records/
 
     casewise export --to lm-eval --cases starter --reveal --out task/
     """
-    form = exports.form_of(out, to)
+    tables = (ExportForm.PARQUET, ExportForm.CSV)
+    form = to or next((one for one in tables if out.suffix.lower() == f".{one}"), None)
+    if form is None:
+        raise UsageError(
+            f"{out}: end the name in .parquet or .csv, or say what to write with --to "
+            f"{', '.join(ExportForm)}"
+        )
     request = exports.ExportRequest(
         paths=tuple(paths or ()),
         out=out,
@@ -90,9 +95,5 @@ def export(
     note_all(done.notes)
     if reveal:
         warn_of_content()
-    whole = reveal or form in _WITHOUT_TEXTS
+    whole = reveal or form in exports.WITHOUT_TEXTS
     note(f"{out}: {done.content}{'' if whole else '; texts withheld (--reveal includes them)'}")
-
-
-_WITHOUT_TEXTS = (ExportForm.REDACTED_LOGS, ExportForm.EVERY_EVAL_EVER)
-"""Forms that have no place for texts."""

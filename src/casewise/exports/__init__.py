@@ -1,11 +1,6 @@
 """Exports: judgements, logs and cases written in other people's formats; texts on request."""
 
-from casewise.exports._export_form import CONTENT_WARNING, ExportRequest, form_of
-from casewise.exports._one_export import export_to
+from casewise.exports.export import WITHOUT_TEXTS, export_to
+from casewise.exports.request import CONTENT_WARNING, ExportRequest
 
-__all__ = [
-    "CONTENT_WARNING",
-    "ExportRequest",
-    "export_to",
-    "form_of",
-]
+__all__ = ["CONTENT_WARNING", "ExportRequest", "WITHOUT_TEXTS", "export_to"]

@@ -1,0 +1,201 @@
+"""CASE-Bench's own output files: one JSON file a model, protocol and ablation, in its layout."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from casewise.cases import Case, VoteCounts, digest
+from casewise.contexts import ablate
+from casewise.errors import UsageError
+from casewise.exports.redaction import column_rules, redact_columns, show_category, show_model
+from casewise.exports.request import CONTENT_WARNING, Exported, ExportRequest, fill, write_texts
+from casewise.judgements import conditions, read_paths, stand_in
+from casewise.protocols import RunCondition, protocols
+
+_MODES = {one.name: one.mode for one in protocols() if one.mode}
+"""Upstream's names of the protocols."""
+
+_MOST_VOTES = 20
+"""Votes of annotators in a record of upstream's; the 21st is the author's."""
+
+_RUN_FITS: list[tuple[str, Callable[[RunCondition], bool]]] = [
+    ("upstream's format knows binary, score and logits", lambda run: run.protocol in _MODES),
+    (
+        "upstream's format has contexts in the prompt alone",
+        lambda run: run.delivery in (None, "judge"),
+    ),
+    (
+        "upstream's format has no changed conversations and swapped contexts",
+        lambda run: not run.parts("swap", "variation", "card", "evidence"),
+    ),
+    (
+        "the names of what was removed can't stand in a file's name",
+        lambda run: re.fullmatch(r"[\w., -]{0,150}", run["ablation"] or "") is not None,
+    ),
+]
+"""Conditions of a run with a place in the format, each after what is wrong with others."""
+
+_CASE_FITS: list[tuple[str, Callable[[Case], bool]]] = [
+    (
+        "without a context or an intended side",
+        lambda case: case.context is not None and case.intended is not None,
+    ),
+    ("with earlier turns", lambda case: not case.history),
+    (
+        f"with more than {_MOST_VOTES} votes",
+        lambda case: (case.votes_safe or 0) + (case.votes_unsafe or 0) <= _MOST_VOTES,
+    ),
+    ("with a query id of their own", lambda case: case.query_id == digest(case.query)),
+]
+"""The same of a case."""
+
+_WITHHELD = (
+    "Queries and contexts are withheld: [withheld: N characters, MARK] stands in the place of a "
+    "query, and the two cases of one query share their mark. Ids made from the texts differ from "
+    "the originals'."
+)
+
+
+def write_casebench(request: ExportRequest) -> Exported:
+    """Write upstream's layout: ``safety_MODEL/output_MODE[_REMOVED].json``.
+
+    Withheld, the length of each query and context stands in its place, and the pairs stay pairs.
+
+    Raises:
+        UsageError: The paths hold no cases, or no judgement has a place in the format.
+    """
+    judgements = read_paths(request.paths, texts=True)
+    cases = judgements.cases
+    if request.cases is not None:
+        cases = {case.id: case for case in request.cases}
+    if not cases:
+        raise UsageError(
+            "these paths hold no cases, which CASE-Bench's files consist of: give --cases FILE, or "
+            "the logs in place of the table"
+        )
+    files: dict[str, list[dict[str, Any]]] = {}
+    notes = list(judgements.notes)
+    left_out = Counter[str]()
+    for condition, rows in conditions(judgements.table):
+        path = _path(condition)
+        if problem := _problem(condition, rows, path in files):
+            notes.append(f"left out {_title(condition)}: {problem}")
+        elif records := list(_records(condition, rows, cases, left_out, reveal=request.reveal)):
+            files[path] = records
+    notes += [f"left out {n} cases {reason}" for reason, n in left_out.items()]
+    if not files:
+        reasons = "\n".join(notes)
+        raise UsageError(f"nothing here has a place in CASE-Bench's format\n{reasons}")
+    if not request.reveal:
+        notes.append(
+            "queries and contexts are withheld: the files score alike, but for the keyword "
+            "baseline, which reads queries (--reveal includes them)"
+        )
+    texts = {
+        path: json.dumps(records, indent=4, ensure_ascii=False) + "\n"
+        for path, records in files.items()
+    }
+    texts["README.md"] = fill(
+        "casebench.md", warning=CONTENT_WARNING if request.reveal else _WITHHELD
+    )
+    write_texts(request.out, texts)
+    return Exported(
+        f"{sum(map(len, files.values())):,} judgements in {len(files)} files", (*notes,)
+    )
+
+
+def _path(condition: RunCondition) -> str:
+    folder = "safety_" + re.sub(r"[^\w.-]+", "-", show_model(condition.model)).strip("-")
+    removed = f"_{condition['ablation']}" if condition["ablation"] else ""
+    return f"{folder}/output_{_MODES.get(condition.protocol)}{removed}.json"
+
+
+def _title(condition: RunCondition) -> str:
+    """A condition in words, its sampling apart, without names that may be private."""
+    kept = condition.same_but("sampling", "settings", "draw_seed", "dtype")
+    return RunCondition.of_row(redact_columns(kept, column_rules(frozenset()))).title
+
+
+def _problem(condition: RunCondition, rows: pl.DataFrame, is_taken: bool) -> str | None:
+    """Reason why upstream's format can't hold a run; None where it can."""
+    if rows["epoch"].n_unique() > 1:
+        return "upstream's format has one answer a case"
+    for problem, fits in _RUN_FITS:
+        if not fits(condition):
+            return problem
+    taken = "upstream's format can't tell it from an earlier run: export it by itself"
+    return taken if is_taken else None
+
+
+def _records(
+    condition: RunCondition,
+    rows: pl.DataFrame,
+    cases: Mapping[str, Case],
+    left_out: Counter[str],
+    *,
+    reveal: bool,
+) -> Iterator[dict[str, Any]]:
+    """A record for each judgement whose case has a place; the others are counted by reason."""
+    seen = set[tuple[str, str | None]]()
+    removed = condition["ablation"]
+    for row in rows.iter_rows(named=True):
+        case = cases.get(row["case_id"])
+        if case is None:
+            left_out["whose whole text is not among the paths (give --cases FILE)"] += 1
+            continue
+        problem = next((problem for problem, fits in _CASE_FITS if not fits(case)), None)
+        if (case.query, case.intended) in seen:
+            problem = "with a query that has another case intended alike"
+        if problem or case.context is None:
+            left_out[problem or ""] += 1
+            continue
+        seen.add((case.query, case.intended))
+        context = ablate(case.context, removed).root if removed else case.context.root
+        texts: dict[str, Any] = {
+            "query": case.query,
+            "context": context,
+            "category": case.category,
+        }
+        if not reveal:
+            texts = {
+                # The mark keeps the two cases of a query together, and apart from all others.
+                "query": stand_in(case.query, digest(case.query)),
+                "context": {"withheld": stand_in(json.dumps(context, ensure_ascii=False))},
+                "category": case.category and show_category(case.category),
+            }
+        yield {
+            "scores": _scores(case),
+            "query": texts["query"],
+            "context": texts["context"],
+            "context_intended_to_be_safe": case.intended == "safe",
+            "safe_rate": case.published_safe_rate,
+            "category": texts["category"],
+            show_model(condition.model): _answer(row),
+        }
+
+
+def _scores(case: Case) -> list[int]:
+    """Votes as upstream codes them, 1 safe and 2 unsafe; known as counts alone, safe first."""
+    if case.votes is None:
+        return []
+    if isinstance(case.votes, VoteCounts):
+        return [1] * case.votes.safe + [2] * case.votes.unsafe
+    votes = [vote.verdict for vote in case.votes]
+    # One vote more than the annotators' is read as the author's, and only then.
+    if case.author_vote and len(votes) == _MOST_VOTES:
+        votes.append(case.author_vote)
+    return [1 if verdict == "safe" else 2 for verdict in votes]
+
+
+def _answer(row: Mapping[str, Any]) -> str | float:
+    """Reading of the answer; ``""`` where nothing was read."""
+    if row["status"] != "ok":
+        return ""
+    number = row["raw_score"] if row["raw_score"] is not None else row["p_safe"]
+    if number is None:
+        return str(row["verdict"])
+    return int(number) if number.is_integer() else number

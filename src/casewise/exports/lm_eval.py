@@ -1,0 +1,81 @@
+"""A task folder for lm-evaluation-harness: prompts, documents and what reads the answers."""
+
+import json
+import math
+from collections.abc import Iterable
+from importlib.resources import files
+
+from casewise.cases import Case, dataset_hash, default_rule, make_labels
+from casewise.errors import UsageError
+from casewise.exports.request import CONTENT_WARNING, Exported, ExportRequest, fill, write_texts
+from casewise.judgements import case_columns, make_table, read_paths
+from casewise.measures import label_fields
+from casewise.protocols import Delivery, load_prompts, protocols
+
+
+def write_lm_eval(request: ExportRequest) -> Exported:
+    """Write ``casewise_PROTOCOL.yaml``, ``PROTOCOL.jsonl``, ``utils.py`` and a README.
+
+    Raises:
+        UsageError: Texts are not to be shown, there are no cases, or none has a label under the
+            rule.
+    """
+    if not request.reveal:
+        raise UsageError(
+            "--to lm-eval writes the prompts that a model is sent, and they hold the queries "
+            "and contexts in full: give --reveal to say that you want that"
+        )
+    cases, notes = _cases(request)
+    fields = label_fields(make_table(map(case_columns, cases)))
+    rule = request.labels or default_rule(fields)
+    labels = make_labels(fields, rule)
+    every = zip(cases, labels.safe.tolist(), labels.rate.tolist(), strict=True)
+    labelled = [one for one in every if not math.isnan(one[1])]
+    if not labelled:
+        raise UsageError(f"no case has a label under the rule {rule}: choose another --labels")
+    if left := len(cases) - len(labelled):
+        notes = (*notes, f"left out {left} cases without a label under the rule {rule}")
+    version = dataset_hash([case for case, *_ in labelled])
+    utils = (files("casewise.data") / "exports" / "lm_eval_utils.py").read_text("utf-8")
+    readable = [one for one in protocols() if f"def process_{one}(" in utils]
+    about = {"warning": CONTENT_WARNING, "labels": rule, "hash": version}
+    texts = {"utils.py": utils}
+    for protocol in readable:
+        prompts = load_prompts(None, protocol, Delivery.JUDGE)
+        texts[f"{protocol}.jsonl"] = _lines(
+            {
+                "id": case.id,
+                "query_id": case.query_id,
+                "category": case.category,
+                "intended": case.intended,
+                "label": {1.0: "safe", 0.0: "unsafe"}.get(safe, "tie"),
+                "safe": safe,
+                "rate": rate,
+                "prompt": prompts.render(case),
+            }
+            for case, safe, rate in labelled
+        )
+        task = fill(f"lm-eval-{protocol}.yaml", **about, prompt=json.dumps(prompts.version))
+        texts[f"casewise_{protocol}.yaml"] = task
+    names = "".join(f"- casewise_{protocol}\n" for protocol in readable)
+    texts["casewise.yaml"] = f"group: casewise\ntask:\n{names}"
+    size = {"cases": len(labelled), "folder": request.out.name}
+    texts["README.md"] = fill("lm-eval.md", **about, **size)
+    write_texts(request.out, texts)
+    return Exported(f"{len(labelled):,} cases, labels {rule}, in {len(readable)} tasks", notes)
+
+
+def _lines(records: Iterable[dict[str, object]]) -> str:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def _cases(request: ExportRequest) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Cases for a task, and notes on their reading."""
+    if (request.cases is None) != bool(request.paths):
+        raise UsageError("--to lm-eval makes a task of cases: give --cases FILE, or else logs")
+    if request.cases is not None:
+        return request.cases, ()
+    judgements = read_paths(request.paths, texts=True)
+    if not judgements.cases:
+        raise UsageError("these paths hold no cases with their texts: give --cases FILE")
+    return tuple(judgements.cases.values()), judgements.notes
