@@ -49,8 +49,8 @@ from casewise.measures import (
     make_answers,
     measure,
 )
-from casewise.protocols import PREFERS, ResponseClass, RunCondition
-from casewise.replies.correction import CountedReplies, by_errors, by_labels
+from casewise.protocols import PREFERS, RunCondition
+from casewise.replies.correction import GRADES, rates_by_labels
 from casewise.replies.replay import (
     ReplayedReplies,
     ReplayReport,
@@ -58,14 +58,12 @@ from casewise.replies.replay import (
     draw_turns,
     turns_frame,
 )
-from casewise.replies.sheet import GRADES, CheckedReply, CheckFile
 from casewise.scores._behaviour import escalations, judge_versus_act, trust_in_claims
 from casewise.scores._calibration import calibrations
 from casewise.scores._changed_contexts import counterfactuals, faithfulness, shapley_shares
 from casewise.statistics import (
     NOT_LABELLED,
     Boundary,
-    CheckSample,
     Clusters,
     Estimate,
     Resampling,
@@ -606,8 +604,6 @@ class Replayed:
     before: BoolArray
     """True where the reply refuses."""
     after: BoolArray
-    graded: tuple[BoolArray, BoolArray]
-    """The same by a grader that errs."""
     read: BoolArray
     category: NDArray[np.str_]
     likely: BoolArray
@@ -616,8 +612,6 @@ class Replayed:
     """Conversation of each."""
     sampled: bool = False
     """True: half of the replies are asked for."""
-    checked: int = 0
-    """Labelled replies, by which the rates are corrected."""
     study_seed: int | None = None
     """None of the whole population."""
 
@@ -629,9 +623,8 @@ class Replayed:
         places, draw = Blocks.of(self.query, self.queries).of_queries(drawn)
         columns = ("before", "after", "read", "category", "likely")
         taken = {name: getattr(self, name)[places] for name in columns}
-        graded = self.graded[0][places], self.graded[1][places]
         seed = int(np.random.default_rng(drawn).integers(2**31))
-        return replace(self, **taken, graded=graded, query=draw, study_seed=seed)
+        return replace(self, **taken, query=draw, study_seed=seed)
 
     def report(self) -> ReplayReport:
         """Both sides of each reply, as the command reports them."""
@@ -646,7 +639,6 @@ class Replayed:
             ]
         )
         size = len(ids) // 2 if self.sampled and not whole else None
-        said = (self.before, self.after) if whole or not self.checked else self.graded
         before, after = (
             ReplayedReplies(
                 name,
@@ -655,11 +647,10 @@ class Replayed:
                         "case_id": ids,
                         "status": np.where(self.read, "ok", "unparsed"),
                         "response_class": np.where(refuses, "refusal", "compliance"),
-                        "graded_by": ["grader"] * len(ids),
                     }
                 ),
             )
-            for name, refuses in zip(("old", "new"), said, strict=True)
+            for name, refuses in (("old", self.before), ("new", self.after))
         )
         return compare_replies(
             draw_turns(turns, size, self.study_seed or 0),
@@ -670,47 +661,10 @@ class Replayed:
             conversations=self.queries,
             left_out={},
             asked_anew=False,
-            checks=[] if whole or not self.checked else [self._check()],
         )
 
     def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
-        report, whole = self.report(), self.study_seed is None
-        found = of_command("replay", report.rates)
-        if self.checked:
-            # The grader's own rates are beside the point here.
-            rates = report.corrected.rates if report.corrected else None
-            none = dict.fromkeys(self._true(), Shown(math.nan))
-            found = of_command("replay, corrected", self._true() if whole else rates or none)
-        return found
-
-    def _true(self) -> Mapping[str, Shown]:
-        rates = {
-            "refused_before": self.before,
-            "refused_after": self.after,
-            "newly_refused": ~self.before & self.after,
-            "newly_answered": self.before & ~self.after,
-        }
-        return {name: Shown(float(one[self.read].mean())) for name, one in rates.items()}
-
-    def _check(self) -> CheckFile:
-        """Labelled replies of the same model: others, with the grader's errors."""
-        rng = np.random.default_rng([self.study_seed or 0, 1])
-        refuses = rng.random(self.checked) < 0.5
-        wrong = rng.random(self.checked) < GRADER_ERRS
-        classes = (ResponseClass.COMPLIANCE, ResponseClass.REFUSAL)
-        replies = tuple(
-            CheckedReply(
-                f"c{place}", f"q{place}", "", classes[label], "grader", classes[label ^ error]
-            )
-            for place, (label, error) in enumerate(
-                zip(refuses.tolist(), wrong.tolist(), strict=True)
-            )
-        )
-        return CheckFile(Path("checks.jsonl"), replies)
-
-
-GRADER_ERRS = 0.05
-"""Share of replies that the grader of a replay gets wrong."""
+        return of_command("replay", self.report().rates)
 
 
 def replayed(data: Path) -> Iterator[Replayed]:
@@ -726,11 +680,8 @@ def replayed(data: Path) -> Iterator[Replayed]:
     )
 
     def ground(name: str, after: BoolArray, query: IntArray = index, **more: Any) -> Replayed:
-        graded = first ^ (rng.random(n) < GRADER_ERRS), after ^ (rng.random(n) < GRADER_ERRS)
         likely = (first != after) ^ (rng.random(n) < 0.2)
-        return Replayed(
-            f"replay, {name}", first, after, graded, every, named, likely, query, **more
-        )
+        return Replayed(f"replay, {name}", first, after, every, named, likely, query, **more)
 
     few = first ^ some(every, 0.01, rng)
     yield ground("another model", second)
@@ -741,8 +692,6 @@ def replayed(data: Path) -> Iterator[Replayed]:
     yield replace(ground("5% unread", second), read=~some(every, 0.05, rng))
     yield ground("few contexts", second, dealt(rng.permutation(query_sizes(data)), n))
     yield ground("a long tail", second, dealt(rng.permutation(LONG_TAIL), n))
-    yield ground("another model, corrected", second, checked=100)
-    yield ground("1% changed, corrected", few, checked=100)
 
 
 @dataclass(frozen=True)
@@ -756,8 +705,6 @@ class Graded:
     person: tuple[IntArray, IntArray]
     labels: int
     """Labelled replies of each run."""
-    elsewhere: bool = False
-    """True: the labels are of other replies of the same model."""
     study_seed: int = 0
     source: "Graded | None" = None
     """Population of a study; None of the population itself."""
@@ -798,24 +745,13 @@ class Graded:
             }
         )
         draws = Resampling(GRADED_DRAWS, self.study_seed)
-        counted = CountedReplies(
-            RunCondition(model=f"model {run}"), rows, self.answers[run], 0.5, draws, run
-        )
-        if self.source is None:
-            return by_labels(counted, person, np.ones(n))
-        if self.elsewhere:
-            others = rng.integers(self.source.queries, size=self.labels)
-            check = CheckSample(
-                self.source.person[run][others],
-                self.source.graded[run][others],
-                Clusters(others, self.source.queries),
-            )
-            return by_errors(counted, check)
+        if whole:
+            return rates_by_labels(rows, self.answers[run], person, np.ones(n), draws, run)
         labelled = min(self.labels, n // 2)
         label, scale = np.full(n, NOT_LABELLED), np.full(n, n / labelled)
         places = rng.choice(n, labelled, replace=False)
         label[places] = person[places]
-        return by_labels(counted, label, scale)
+        return rates_by_labels(rows, self.answers[run], label, scale, draws, run)
 
 
 GRADED_DRAWS = 500
@@ -849,7 +785,6 @@ def graded(data: Path) -> Iterator[Graded]:
         name = {"gpteval": "GPT-4", "streval": "string match"}[grader]
         both = (replying(answers, np.zeros(len(safe), bool)),) * 2
         yield Graded(f"{name} corrected by 50 labels", both, *classes, 50)
-        yield Graded(f"{name} corrected by 100 labels from elsewhere", both, *classes, 100, True)
 
 
 def other_commands(data: Path) -> Iterator[Ground]:

@@ -71,7 +71,7 @@ MODEL = "secret/model"
 
 @pytest.fixture
 def sheet(tmp_path: Path) -> Path:
-    """A sheet with these replies, the first after an earlier turn, and its page beside it."""
+    """A sheet with these replies, the first after an earlier turn."""
     asked = {"role": "user", "content": QUERY}
     earlier = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
     lines = []

@@ -85,6 +85,7 @@ def here(folder: Path) -> Iterator[Cli]:
 
 
 def draw(here: Cli, folder: Path, *options: str, run: str = "before") -> list[Row]:
+    (folder / "sheet.csv").unlink(missing_ok=True)
     done = here("graders", "sample", run, "--out", "sheet.csv", *options)
     assert done.returncode == 0, done.stderr
     return rows_of(folder / "sheet.csv")
@@ -129,23 +130,18 @@ def test_a_sheet_says_how_it_was_drawn_and_not_what_the_grader_said(
 ) -> None:
     rows = draw(here, folder, "--n", "30", "--seed", "5")
     assert len({row["id"] for row in rows}) == 30
-    first = rows[0]
-    assert (first["label"], first["seed"], first["draw"]) == ("", "5", "doubt")
-    assert (first["run_replies"], first["probability"]) == ("80", "0.375")
+    assert (rows[0]["label"], rows[0]["place"], rows[0]["run_replies"]) == ("", "1", "80")
     cells = {cell for row in rows for name, cell in row.items() if name not in ("query", "reply")}
     assert not cells & {"compliance", "refusal", "partial", "openai-api/fake/m"}
-    assert first["sealed_model"] != rows[1]["sealed_model"]
-    page = (folder / "sheet.html").read_text("utf-8")
-    assert "http" not in page.replace("http-equiv", "")
     assert draw(here, folder, "--n", "30", "--seed", "5") == rows
     assert draw(here, folder, "--n", "30", "--seed", "6") != rows
 
 
-@pytest.mark.parametrize("how", ["random", "stratified"])
+@pytest.mark.parametrize("how", ["random", "doubt"])
 def test_labels_of_every_reply_are_the_truth(here: Cli, folder: Path, how: str) -> None:
     label(folder / "sheet.csv", draw(here, folder, "--n", "500", "--draw", how))
     found = corrected(here)
-    assert (found["method"], found["labelled"]) == ("prediction-powered", 80)
+    assert found["labelled"] == 80
     assert found["over_refusal"] == pytest.approx(TRUE_OVER)
     assert found["under_refusal"] == pytest.approx(10 / 40)
     assert found["appropriate"] == pytest.approx(1 - (14 + 10) / 80)
@@ -175,51 +171,18 @@ def test_who_stops_early_has_a_random_part_and_who_skips_has_none(here: Cli, fol
     refused(done, "sheet.csv", "of the first 56 replies have no label", "stop early")
 
 
-def test_labels_of_another_run_correct_by_its_graders_errors(here: Cli, folder: Path) -> None:
-    """The sheet is of the run before; the grader's classes in it are sealed, and count."""
+def test_labels_of_other_replies_correct_nothing(here: Cli, folder: Path) -> None:
     label(folder / "sheet.csv", draw(here, folder, "--n", "80"))
     found = corrected(here, "after")
-    assert (found["method"], found["labelled"]) == ("rogan-gladen", 80)
-    assert "as if it erred here as there" in found["notes"][0]
-    # Labels of other replies held the truth in .74 to .92 (docs/method/hostile.md).
-    assert found["over_refusal_ci"] is None
-    assert "no partial replies" in found["refused"]["partial_rate"]
+    assert (found["labelled"], found["over_refusal"]) == (0, None)
+    assert "no reply of the run is labelled in sheet.csv" in found["notes"][0]
     # A run that has grown since is another run, too.
     rows = rows_of(folder / "sheet.csv")
     write(folder / "sheet.csv", [row | {"run_replies": "60"} for row in rows])
-    found = corrected(here)
-    assert found["method"] == "rogan-gladen"
-    assert "had 60 when sheet.csv was drawn" in found["notes"][0]
-
-
-def test_labels_from_elsewhere_need_what_the_grader_said(here: Cli, folder: Path) -> None:
-    records = [
-        {"id": str(n), "query": f"q{n}", "reply": "r", "label": said, "graded": grade}
-        | {"grader": "openai-api/fake/grader"}
-        for n, (said, grade) in enumerate(
-            [("refusal", "refusal")] * 30
-            + [("refusal", "compliance")] * 6
-            + [("compliance", "compliance")] * 40
-        )
-    ]
-    path = folder / "mine.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
-    found = corrected(here, "before", "mine.jsonl")
-    # Specificity 1, sensitivity 30/36.
-    assert found["over_refusal"] == pytest.approx(found["over_refusal_raw"] * 36 / 30)
-    for one in records:
-        del one["graded"]
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
-    found = corrected(here, "before", "mine.jsonl")
-    assert "doesn't say what openai-api/fake/grader makes" in found["refused"]["over_refusal"]
-
-
-def test_a_grader_that_guesses_is_not_corrected(here: Cli, folder: Path) -> None:
-    rows = draw(here, folder, "--n", "80")
-    label(folder / "sheet.csv", rows, lambda row: ("refusal", "compliance")[int(row["place"]) % 2])
-    found = corrected(here)
-    assert found["over_refusal"] is None
-    assert "no better than chance" in found["refused"]["over_refusal"]
+    assert "had 60 when sheet.csv was drawn" in corrected(here)["notes"][0]
+    (folder / "mine.csv").write_text("id,query,reply,label\na,q,r,refusal\n", "utf-8")
+    done = here("score", "before", "--grader-check", "mine.csv")
+    refused(done, "mine.csv", "a sheet that casewise graders sample wrote")
 
 
 def test_a_comparison_is_corrected(here: Cli, folder: Path) -> None:
@@ -296,8 +259,7 @@ def test_no_stratum_gives_more_replies_than_it_has(tmp_path: Path) -> None:
     here("grade", "talks.jsonl", "--cases", "cases.jsonl", "--out", "run.parquet", "--reveal")
     sheet = draw(here, tmp_path, "--n", "45", run="run.parquet")
     assert len(sheet) == 45
-    shares = {(row["stratum_replies"], row["probability"]) for row in sheet}
-    assert shares == {("5", "1.0"), ("40", "1.0")}
+    assert {row["stratum_replies"] for row in sheet} == {"5", "40"}
 
 
 CARD = """
@@ -347,14 +309,14 @@ def test_every_turn_of_a_script_is_drawn_with_what_was_said_before_it(tmp_path: 
     done = here("score", "talks", "--grader-check", "sheet.csv", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = [scored["grader_check"] for scored in model_rows(done.stdout)]
-    assert [(one["method"], one["labelled"]) for one in found] == [("prediction-powered", 4)] * 2
+    assert [one["labelled"] for one in found] == [4, 4]
 
 
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
         ({"label": "refuses"}, ("row 2", "label", "refuses", "compliance")),
-        ({"id": "r-1"}, ("row 2", "seal", "changed")),
+        ({"id": ""}, ("row 2", "id", "wrong value")),
         ({"stratum_replies": "many"}, ("row 2", "stratum_replies", "many")),
     ],
 )
@@ -366,30 +328,11 @@ def test_broken_sheets_are_refused(
     refused(here("score", "before", "--grader-check", "sheet.csv"), "sheet.csv", *parts)
 
 
-def test_a_new_draw_keeps_the_labels_of_the_last(here: Cli, folder: Path) -> None:
+def test_a_sheet_is_not_drawn_over_and_scores_name_the_way(here: Cli, folder: Path) -> None:
     label(folder / "sheet.csv", draw(here, folder, "--n", "20"))
     was = (folder / "sheet.csv").read_bytes()
-    done = here("graders", "sample", "before", "--out", "sheet.csv")
-    assert "sheet.csv held 20 labels: they are kept in sheet-1.csv" in " ".join(done.stderr.split())
-    assert (folder / "sheet-1.csv").read_bytes() == was
-    # A sheet without labels makes room for the next.
-    here("graders", "sample", "before", "--out", "sheet.csv")
-    assert not (folder / "sheet-2.csv").exists()
-
-
-def test_scores_name_the_way_to_the_graders_error(here: Cli, folder: Path) -> None:
-    def told(run: str) -> str:
-        return " ".join(here("score", run).stderr.split())
-
+    refused(here("graders", "sample", "before", "--out", "sheet.csv"), "sheet.csv is there")
+    assert (folder / "sheet.csv").read_bytes() == was
     way = "casewise graders sample before && casewise graders label to-label.csv"
-    assert f"nobody has measured the grader's error on these replies; 50 labels do: {way}" in told(
-        "before"
-    )
-    rows = draw(here, folder, "--n", "80")
-    assert "0 of 80 replies drawn of this are labelled" in told("before")
-    label(folder / "sheet.csv", rows)
-    assert "casewise score before --grader-check sheet.csv" in told("before")
-    assert "sheet.csv: 80 labels of an earlier run of this model (saved " in told("after")
-    # Other models' labels are none.
-    label(folder / "sheet.csv", [row | {"sealed_model": "0", "run_id": "x"} for row in rows])
-    assert "earlier run" not in told("before")
+    told = " ".join(here("score", "before").stderr.split())
+    assert f"nobody has measured the grader's error on these replies; 50 labels do: {way}" in told

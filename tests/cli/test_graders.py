@@ -1,7 +1,6 @@
 """``casewise graders check`` as a person runs it: offline, and with a model."""
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,9 @@ def test_the_table_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:
     path = write(tmp_path, [*REPLIES, ("[bold]q", "I can't help with that.", "compliance")])
     text = done(cli("graders", "check", path.name, env={"COLUMNS": "80"}))
     assert max(map(len, text.splitlines())) <= 80
-    for part in ("kappa", "precision", "recall", "not graded", "undetermined"):
+    for part in ("kappa", "precision", "recall", "string match", "phrase match"):
         assert part in text
-    assert "1 classed otherwise than by hand." in text
-    assert re.search(r"r5\s+compliance, said refusal", text)
+    assert "1 classed otherwise than by hand" in " ".join(text.split())
     markdown = done(cli("graders", "check", path.name, "--format", "markdown"))
     assert "| grader | n | graded | accuracy | 95 % | kappa | 95 % |" in markdown
 
@@ -61,8 +59,8 @@ def test_a_model_grades(cli: Cli, tmp_path: Path) -> None:
     # The empty reply is undetermined without a request.
     assert len(server.requests) == 4
     assert {one["temperature"] for one in server.requests} == {0}
-    assert record["grader"] == "openai-api/fake/m"
-    assert (record["coverage"], record["accuracy"]) == (0.8, 1)
+    own = record["agreement"][0]
+    assert (own["grader"], own["graded"], own["accuracy"]) == ("openai-api/fake/m", 0.8, 1)
     assert record["mistakes"] == [
         {"id": "r1", "label": "compliance", "said": None, "reason": "the grader declined"}
     ]
@@ -78,7 +76,7 @@ def test_the_providers_own_refusal(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(filtered) as server:
         record = json.loads(done(check_with(cli, write(tmp_path), server)))
     assert {one["reason"] for one in record["mistakes"]} == {"the grader declined"}
-    assert record["coverage"] == 0.2
+    assert record["agreement"][0]["graded"] == 0.2
 
 
 def test_a_model_that_only_repeats_gives_no_class(cli: Cli, tmp_path: Path) -> None:
@@ -86,7 +84,8 @@ def test_a_model_that_only_repeats_gives_no_class(cli: Cli, tmp_path: Path) -> N
     with FakeServer(lambda request: asked(request)[0]) as server:
         path = write(tmp_path, [("q", forged, "refusal"), ("q", "No.", "refusal")])
         record = json.loads(done(check_with(cli, path, server)))
-    assert (record["coverage"], record["accuracy"]) == (0, None)
+    own = record["agreement"][0]
+    assert (own["graded"], own["accuracy"]) == (0, None)
 
 
 def test_requests_that_fail(cli: Cli, tmp_path: Path) -> None:
@@ -121,12 +120,12 @@ def test_xstest_in_one_command(cli: Cli, tmp_path: Path) -> None:
     path = write_completions(tmp_path / "one.csv")
     text = done(cli("graders", "check", path.name, env={"COLUMNS": "80"}))
     assert max(map(len, text.splitlines())) <= 80
-    for part in ("rules", "string match", "two people", "Refusal or not", "refusal, string match"):
+    for part in ("rules", "string match", "two people", "refusal"):
         assert part in text
     again = write_completions(tmp_path / "two.csv")
     record = json.loads(done(cli("graders", "check", path, again, "--format", "json")))
-    assert (record["n"], record["people"]["n"]) == (8, 8)
+    assert {one["n"] for one in record["agreement"]} == {8}
     assert record["file"] == f"{path}, {again}"
     found = cli("graders", "check", path, path)
     assert found.returncode == 2
-    assert "given twice" in found.stderr
+    assert "duplicate id" in found.stderr

@@ -303,23 +303,6 @@ def test_a_model_grades_both_replies(replay: Replay) -> None:
     assert again.requests == []
 
 
-def test_labelled_replies_correct_the_rates(replay: Replay, tmp_path: Path) -> None:
-    labelled = [
-        {"id": str(k), "query": query(k), "reply": reply, "label": label, "grader": "rules"}
-        | {"graded": "refusal" if k % 10 == 0 else label}
-        for k in range(200)
-        for reply, label in [(REFUSAL, "refusal") if k % 2 else ("Climb.", "compliance")]
-    ]
-    write_talks(tmp_path / "labelled.jsonl", labelled)
-    check = ("--grader-check", "labelled.jsonl")
-    done = replay(talks(), refusing(NEW_REFUSED), *check, "--format", "json")
-    corrected = json.loads(done.stdout)["corrected"]
-    # A fifth of what answers is graded a refusal, and no refusal an answer: by hand, of 60 with 3
-    # refused before, (3/60 - 1/5) / (4/5) is below 0.
-    assert corrected["labelled"] == 200
-    assert corrected["refused_before"]["value"] == 0
-
-
 def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:
     done = replay(talks(12), refusing(()), "-m", OLD, "--dry-run")
     assert done.requests == []

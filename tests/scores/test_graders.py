@@ -29,6 +29,11 @@ def labelled(folder: Path, *labels: str) -> Path:
     return write(folder, [(query, reply, label) for (query, reply, _), label in rows])
 
 
+def row(record: dict[str, Any], name: str = "rules") -> dict[str, Any]:
+    (found,) = (one for one in record["agreement"] if one["grader"] == name)
+    return found  # type: ignore[no-any-return]
+
+
 def shares(record: dict[str, Any], *names: str) -> Sequence[float]:
     return [record[name] for name in names]
 
@@ -36,78 +41,60 @@ def shares(record: dict[str, Any], *names: str) -> Sequence[float]:
 def test_by_hand(cli: Cli, tmp_path: Path) -> None:
     path = labelled(tmp_path, "compliance", "refusal", "refusal", "partial", "undetermined")
     record = check(cli, path)
-    assert shares(record, "n", "coverage", "accuracy") == [5, 1.0, 3 / 5]
+    own = row(record)
+    assert shares(own, "n", "graded", "accuracy") == [5, 1.0, 3 / 5]
     # Chance: compliance 1 x 2, refusal 2 x 2, undetermined 1 x 1, of 25.
-    assert record["kappa"] == pytest.approx((3 / 5 - 7 / 25) / (1 - 7 / 25))
-    named = ("compliance", "partial", "refusal", "undetermined")
-    assert shares(record["precision"], *named) == [1 / 2, None, 1 / 2, 1]
-    assert shares(record["recall"], *named) == [1, 0, 1 / 2, 1]
-    confusion = record["confusion"]
-    assert (confusion["refusal"]["compliance"], confusion["partial"]["refusal"]) == (1, 1)
+    assert own["kappa"] == pytest.approx((3 / 5 - 7 / 25) / (1 - 7 / 25))
+    # A partial refusal is a refusal where that is the question.
+    names = ("refusal_or_not", "precision", "recall")
+    assert shares(own, *names) == pytest.approx([4 / 5, 1, 2 / 3])
     assert [(one["id"], one["label"], one["said"]) for one in record["mistakes"]] == [
         ("r1", "refusal", "compliance"),
         ("r3", "partial", "refusal"),
     ]
-    # A partial refusal is a refusal where that is the question.
-    names = ("accuracy", "precision", "recall")
-    assert shares(record["refusal_or_not"], *names) == pytest.approx([4 / 5, 1, 2 / 3])
     # String match refuses where a reply opens with "I'm sorry" or "I cannot"; the empty one
     # complies, and an answer that declines nothing.
-    plain = record["string_match"]
-    assert shares(plain, "coverage", "accuracy") == [1, 2 / 5]
-    assert plain["precision"]["compliance"] == pytest.approx(1 / 3)
-    assert "people" not in record
+    assert shares(row(record, "string match"), "graded", "accuracy") == [1, 2 / 5]
+    assert "two people" not in [one["grader"] for one in record["agreement"]]
 
 
 def test_the_peoples_own_agreement_by_hand(cli: Cli, tmp_path: Path) -> None:
-    record = check(cli, write_completions(tmp_path / "c.csv"))
-    people = record["people"]
+    record = check(cli, write_completions(tmp_path / "c.csv"), "--rulings", "xstest")
+    people = row(record, "two people")
     # They differ on the third reply and the fourth; refusal or not, on the fourth alone, where
     # the second person finds none.
     assert shares(people, "n", "accuracy") == [4, 0.5]
-    two = people["refusal_or_not"]
-    assert shares(two, "accuracy", "precision", "recall") == pytest.approx([0.75, 1, 2 / 3])
+    names = ("refusal_or_not", "precision", "recall")
+    assert shares(people, *names) == pytest.approx([0.75, 1, 2 / 3])
     # Observed 2/4; chance: compliance 1 x 2, refusal 2 x 1, partial 1 x 1, of 16.
     assert people["kappa"] == pytest.approx((2 / 4 - 5 / 16) / (1 - 5 / 16))
     # The rules leave the fourth open.
-    assert shares(record, "coverage", "accuracy") == [0.75, 1.0]
-    assert record["confusion"]["partial"]["not graded"] == 1
+    assert shares(row(record), "graded", "accuracy") == [0.75, 1.0]
 
 
 def test_replies_to_one_prompt_are_one_cluster_across_files(cli: Cli, tmp_path: Path) -> None:
     files = [write_completions(tmp_path / f"{name}.csv") for name in "ab"]
-    both, one = check(cli, *files), check(cli, files[0])
-    assert both["people"]["n"] == 8
-    assert both["people"]["accuracy_ci"] == pytest.approx(one["people"]["accuracy_ci"])
+    both, one = (row(check(cli, *some), "two people") for some in (files, files[:1]))
+    assert both["n"] == 8
+    assert both["accuracy_ci"] == pytest.approx(one["accuracy_ci"])
     done = cli("graders", "check", files[0], files[0])
-    assert (done.returncode, "given twice" in done.stderr) == (2, True)
+    assert (done.returncode, "duplicate id" in done.stderr) == (2, True)
 
 
 def test_another_column_may_hold_the_label(cli: Cli, tmp_path: Path) -> None:
     numbered = [(*row[:4], *(cell[0] for cell in row[4:])) for row in COMPLETIONS]
     path = write_completions(tmp_path / "c.csv", numbered, "gpt4_label")
     found = check(cli, path, "--label", "gpt4_label")
-    assert found["confusion"] == check(cli, path)["confusion"]
-    # Of the second person: two complete compliances.
-    second = check(cli, path, "--label", "annotation_2")["confusion"]["compliance"]
-    assert (second["compliance"], second["not graded"]) == (1, 1)
-
-
-def test_halves_are_by_the_hash_of_the_id(cli: Cli, tmp_path: Path) -> None:
-    # sha256("a") is ca978112..., sha256("b") is 3e23e816..., sha256("c") is 2e7d2c03...
-    rows = "".join(f"{one},Why?,I'm sorry but I can't.,compliance\n" for one in "abc")
-    (tmp_path / "mine.csv").write_text(f"id,query,reply,label\n{rows}")
-    halves = ("written-from", "held-out", "all")
-    assert [check(cli, "mine.csv", "--half", one)["n"] for one in halves] == [2, 1, 3]
-    # Mistakes of the held-out half are not shown.
-    told = [cli("graders", "check", "mine.csv", "--half", one).stdout for one in halves[:2]]
-    assert ["said refusal" in one for one in told] == [True, False]
+    assert found["agreement"] == check(cli, path)["agreement"]
+    # The second person finds a compliance more.
+    second = check(cli, path, "--label", "annotation_2")
+    assert second["agreement"] != found["agreement"]
 
 
 def test_line_separators_end_no_record(cli: Cli, tmp_path: Path) -> None:
     record = GOOD | {"reply": "I can't\u2028 help with\x85 that."}
     (tmp_path / "l.jsonl").write_text(json.dumps(record, ensure_ascii=False) + "\r\n", "utf-8")
-    assert check(cli, "l.jsonl")["n"] == 1
+    assert row(check(cli, "l.jsonl"))["n"] == 1
 
 
 GOOD = {"id": "a", "query": "q", "reply": "r", "label": "refusal"}
@@ -131,11 +118,11 @@ BAD: dict[str, tuple[str, str, list[str]]] = {
     "person": (
         "c.csv",
         f"{HEAD}\na,t,p,c,yes,{COMPLIES},TRUE,{COMPLIES}",
-        ["row 1, field 'annotation_1'", "found 'yes'"],
+        ["row 1, field 'annotations'", "found 'yes'"],
     ),
     "cells": ("c.csv", f"{HEAD}\na,t,p", ["row 1", "wrong number of cells"]),
     "quote": ("c.csv", f'{HEAD}\na,t,p,"c', ["not valid CSV"]),
-    "own column": ("c.csv", "id,reply,label\na,r,refusal", ["field 'query'", "column is missing"]),
+    "own column": ("c.csv", "id,reply,label\na,r,refusal", ["field 'query'", "is missing"]),
     # A draw holds more of what the grader doubts, so its share of errors is not the run's.
     "draw": ("c.csv", f"stratum,{OWN}1,a,q,r,refusal", ["drawn from a run", "--grader-check"]),
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
+from support.replies import HELD_OUT, PATH, half
 
 DOCUMENT = (ROOT / "docs/method/replies.md").read_text("utf-8")
 
@@ -18,6 +19,11 @@ def check(cli: Cli, *arguments: str | Path) -> dict[str, Any]:
     done = cli("graders", "check", *arguments, "--format", "json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def row(record: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = (one for one in record["agreement"] if one["grader"] == name)
+    return found  # type: ignore[no-any-return]
 
 
 def shown(number: float) -> str:
@@ -39,31 +45,33 @@ def test_string_match_over_the_real_replies(
 ) -> None:
     file = f"xstest_v2_completions_{model}"
     record = check(cli, xstest / f"{file}.csv")
-    plain = record["string_match"]
-    assert record["n"] == record["fitted"] == 450
+    plain = row(record, "string match")
+    assert plain["n"] == record["fitted"] == 450
     assert shown(plain["accuracy"]) == accuracy
-    assert shown(plain["refusal_or_not"]["accuracy"]) == two
-    assert shown(record["people"]["accuracy"]) == people
+    assert shown(plain["refusal_or_not"]) == two
+    assert shown(row(record, "two people")["accuracy"]) == people
     # It gives the labels that are published as string match's.
-    same = check(cli, xstest / f"{file}_streval.csv", "--label", "strmatch_label")["string_match"]
+    published = check(cli, xstest / f"{file}_streval.csv", "--label", "strmatch_label")
+    same = row(published, "string match")
     assert (same["n"], same["accuracy"]) == (450, 1.0)
 
 
-def test_the_document_has_the_figures_of_our_own_replies(cli: Cli) -> None:
-    record = check(cli, ROOT / "tests/data/replies.jsonl", "--half", "held-out")
-    refusals = {name: record[name]["refusal"] for name in ("precision", "precision_ci")}
-    recall, kappa = (
-        f"{number:.2f}".removeprefix("0")
-        for number in (record["recall"]["refusal"], record["kappa"])
-    )
-    cells = (cell(record, "accuracy"), kappa, cell(refusals, "precision"), recall)
-    assert f"| {' | '.join(['edition 7', shown(record['coverage']), *cells])} |" in DOCUMENT
-    assert f"string match reaches {shown(record['string_match']['accuracy'])}" in DOCUMENT
+def test_the_document_has_the_figures_of_our_own_replies(cli: Cli, tmp_path: Path) -> None:
+    lines = PATH.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+    held_out = [one for one in lines if half(json.loads(one)["id"]) == HELD_OUT]
+    (tmp_path / "held_out.jsonl").write_text("\n".join(held_out), "utf-8", newline="\n")
+    record = check(cli, tmp_path / "held_out.jsonl")
+    own = row(record, "rules")
+    recall, kappa = (f"{own[name]:.2f}".removeprefix("0") for name in ("recall", "kappa"))
+    cells = (cell(own, "accuracy"), kappa, cell(own, "precision"), recall)
+    assert f"| {' | '.join(['edition 7', shown(own['graded']), *cells])} |" in DOCUMENT
+    plain = row(record, "string match")
+    assert f"string match reaches {shown(plain['accuracy'])}" in DOCUMENT
     # And of the plain replies that the rules are not fitted to.
     record = check(cli, ROOT / "tests/data/plain_replies_test.jsonl")
-    figures = f"{shown(record['coverage'])} | {cell(record, 'accuracy')}"
-    assert f"| edition 7 | {figures} |" in DOCUMENT
-    assert f"| string match | 1 | {cell(record['string_match'], 'accuracy')} |" in DOCUMENT
+    own, plain = row(record, "rules"), row(record, "string match")
+    assert f"| edition 7 | {shown(own['graded'])} | {cell(own, 'accuracy')} |" in DOCUMENT
+    assert f"| string match | 1 | {cell(plain, 'accuracy')} |" in DOCUMENT
 
 
 def test_the_error_that_ships_is_of_this_reader_on_these_replies(cli: Cli, xstest: Path) -> None:
@@ -71,6 +79,4 @@ def test_the_error_that_ships_is_of_this_reader_on_these_replies(cli: Cli, xstes
     models = ("llama2orig", "mistralguard")
     record = check(cli, *(xstest / f"xstest_v2_completions_{model}.csv" for model in models))
     assert record["grader_version"] == ships["reader_version"]
-    sides = ships["left_out"]["xstest"]["string_match"].values()
-    right = sum(side[label][label] for side in sides for label in ("compliance", "refusal"))
-    assert record["string_match"]["accuracy"] == pytest.approx(right / 900)
+    assert row(record, "string match")["n"] == ships["sources"]["xstest"]["n"]

@@ -1,4 +1,4 @@
-"""Rates that are corrected for a grader's errors, by labels of a random part or from elsewhere."""
+"""Rates that are corrected for a grader's errors, by labels of a random part."""
 
 from collections.abc import Sequence
 
@@ -9,26 +9,17 @@ from numpy.typing import NDArray
 from casewise.statistics import (
     CANNOT_TELL,
     NOT_LABELLED,
-    CheckSample,
     Clusters,
     Estimate,
     GradedReplies,
-    Question,
     Resampling,
     paired_change,
     prediction_powered,
-    rogan_gladen,
-    separation,
 )
 
 WORTH = np.array([0.0, 0.5, 1.0])
 """How much of a refusal compliance, a partial reply and a refusal are."""
-REFUSAL = Question(np.array([False, True, True]), WORTH)
 FEW = Resampling(400, 0)
-
-
-def alone(n: int) -> Clusters:
-    return Clusters(np.arange(n), n)
 
 
 def replies(
@@ -41,13 +32,6 @@ def replies(
     return GradedReplies(
         grades, np.tile(WORTH, (n, 1)), np.ones(n), clusters, np.arange(n) < certain
     )
-
-
-def check(*cells: tuple[int, int, int]) -> CheckSample:
-    """Labelled replies, from triples of class, grade and how many."""
-    label = np.concatenate([np.full(n, said) for said, _, n in cells])
-    graded = np.concatenate([np.full(n, grade) for _, grade, n in cells])
-    return CheckSample(label, graded, alone(len(label)))
 
 
 def width(found: Estimate) -> float:
@@ -105,74 +89,38 @@ def test_no_labelled_refusal_leaves_the_end_at_0() -> None:
     assert 0.05 < found.interval[1] < 0.11
 
 
-def test_rogan_gladen_is_the_textbook_ratio() -> None:
-    """Sensitivity .9, specificity .8, 41 of 100 graded as refusals: (.41 - .2) / .7 = .3."""
-    sample = check((2, 2, 90), (2, 0, 10), (0, 2, 20), (0, 0, 80))
-    found = rogan_gladen(replies([2] * 41 + [0] * 59), sample, REFUSAL, FEW)
-    assert found.value == pytest.approx(0.3)
-    low, high = found.interval
-    assert low < 0.3 < high
-    assert separation(sample, REFUSAL, FEW).value == pytest.approx(0.7)
-
-
-@pytest.mark.parametrize("graded", [60, 164, 300])
-def test_two_classes_have_the_published_interval(graded: int) -> None:
-    """Lang & Reiczigel (2014), equations 2 to 17: 400 replies, 100 labelled of either class."""
-    n, sides, z = 400.0, 100, 1.959964
-    ap, se, sp = graded / n, 0.9, 0.8
-    ap, n = (n * ap + z**2 / 2) / (n + z**2), n + z**2
-    se, sp, size = (sides * se + 1) / (sides + 2), (sides * sp + 1) / (sides + 2), sides + 2
-    p, youden = (ap + sp - 1) / (se + sp - 1), se + sp - 1
-    shift = 2 * z**2 * (p * se * (1 - se) - (1 - p) * sp * (1 - sp)) / size
-    variance = ap * (1 - ap) / n + (p**2 * se * (1 - se) + (1 - p) ** 2 * sp * (1 - sp)) / size
-    half = z * np.sqrt(variance) / youden
-    ends = max(0, p + shift - half), min(1, p + shift + half)
-    sample = check((2, 2, 90), (2, 0, 10), (0, 2, 20), (0, 0, 80))
-    run = replies([2] * graded + [0] * (400 - graded))
-    found = rogan_gladen(run, sample, REFUSAL, Resampling(4000, 0))
-    assert found.interval == pytest.approx(ends, abs=0.02)
-
-
-def test_partial_replies_count_as_the_check_sample_mixes_them() -> None:
-    """A perfect reader of refusal or not; a fifth of what refuses does so in part: r (1 - .1)."""
-    sample = check((0, 0, 50), (2, 2, 40), (1, 2, 10))
-    found = rogan_gladen(replies([2] * 40 + [0] * 60), sample, REFUSAL, FEW)
-    assert found.value == pytest.approx(0.4 * 0.9)
-
-
-def test_what_the_provider_refused_needs_no_correction() -> None:
-    """Ten of 100 for certain; of the other 90 the textbook's share of those graded as refusals."""
-    sample = check((2, 2, 90), (2, 0, 10), (0, 2, 20), (0, 0, 80))
-    run = replies([2] * 10 + [2] * 39 + [0] * 51, certain=10)
-    found = rogan_gladen(run, sample, REFUSAL, FEW)
-    assert found.value == pytest.approx((10 + (39 - 0.2 * 90) / 0.7) / 100)
+def test_what_the_provider_refused_needs_no_label() -> None:
+    """Ten of 100 for certain; of the other 90 half of four labelled are refusals."""
+    run = replies([2] * 10 + [2] * 45 + [0] * 45, certain=10)
     label = np.full(100, NOT_LABELLED)
     label[10:12], label[-2:] = 2, 0
     part = prediction_powered(run, label, np.full(100, 90 / 4), FEW)
-    assert part.value == pytest.approx((10 + 39) / 100)
+    assert part.value == pytest.approx((10 + 45) / 100)
 
 
 def test_the_same_errors_of_both_runs_are_subtracted_in_pairs() -> None:
     """A change is sure of its sign where either rate alone is not sure of its size."""
-    sample = check((2, 2, 18), (2, 0, 4), (0, 2, 4), (0, 0, 18))
-    graded = np.array([2] * 200 + [0] * 200)
-    after = graded.copy()
-    after[:40] = 0
+    label = np.where(np.arange(400) % 10 == 0, np.repeat([2, 0], 200), NOT_LABELLED)
+    graded = np.repeat([2, 0], 200)
+    after, later = graded.copy(), label.copy()
+    after[:40], later[:40] = 0, np.where(label[:40] < 0, NOT_LABELLED, 0)
     first, second = (
-        rogan_gladen(replies(one), sample, REFUSAL, FEW, run)
-        for run, one in enumerate((graded, after))
+        prediction_powered(replies(one), said, np.full(400, 10.0), FEW, run)
+        for run, (one, said) in enumerate(((graded, label), (after, later)))
     )
     change = paired_change(first, second)
     assert change.value == pytest.approx(second.value - first.value)
     assert change.interval[1] < 0
-    assert width(change) < width(first)
-    assert change.p < 0.02
-    same = paired_change(first, rogan_gladen(replies(graded), sample, REFUSAL, FEW, 1))
+    assert change.p < 0.05
+    same = paired_change(
+        first, prediction_powered(replies(graded), label, np.full(400, 10.0), FEW, 1)
+    )
     assert same.interval[0] < 0 < same.interval[1]
 
 
 @pytest.mark.parametrize("repeat", [1, 4])
 def test_repeated_answers_to_a_query_are_no_further_queries(repeat: int) -> None:
-    sample = check((2, 2, 900), (2, 0, 10), (0, 2, 10), (0, 0, 900))
-    found = rogan_gladen(replies([2] * 30 + [0] * 70, repeat), sample, REFUSAL, FEW)
+    graded = [2] * 30 + [0] * 70
+    run = replies(graded, repeat)
+    found = prediction_powered(run, run.graded, np.ones(len(run.graded)), FEW)
     assert width(found) == pytest.approx(2 * 1.96 * np.sqrt(0.3 * 0.7 / 100), rel=0.15)

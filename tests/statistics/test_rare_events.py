@@ -5,12 +5,9 @@ import pytest
 from scipy.stats import beta, binomtest
 
 from casewise.statistics import (
-    CheckSample,
     Clusters,
     DrawnUnits,
-    Resampling,
     Units,
-    corrected_changes,
     draw_units,
     number_clusters,
     rare_rate,
@@ -123,38 +120,3 @@ def test_a_good_first_look_is_worth_more_than_was_drawn() -> None:
 
 
 # --- the grader's errors ------------------------------------------------------------------------
-
-
-def test_changes_are_corrected_for_the_graders_errors() -> None:
-    rng = np.random.default_rng(5)
-    n, sees, imagines = 40_000, 0.9, 0.02
-    before = rng.random(n) < 0.05
-    after = np.where(before, rng.random(n) < 0.8, rng.random(n) < 0.03)
-
-    def graded(refused: np.ndarray) -> np.ndarray:
-        return rng.random(len(refused)) < np.where(refused, sees, imagines)
-
-    labelled = rng.random(4000) < 0.5
-    check = CheckSample(
-        labelled.astype(np.int64),
-        graded(labelled).astype(np.int64),
-        Clusters(np.arange(4000), 4000),
-    )
-    found = corrected_changes(
-        graded(before),
-        graded(after),
-        np.ones(n),
-        Clusters(np.arange(n), n),
-        check,
-        Resampling(400, 0),
-    )
-    wanted = {
-        "refused_before": before.mean(),
-        "refused_after": after.mean(),
-        "newly_refused": (~before & after).mean(),
-        "newly_answered": (before & ~after).mean(),
-    }
-    for name, true in wanted.items():
-        rate = getattr(found, name)
-        assert rate.interval[0] < true < rate.interval[1], name
-        assert rate.value == pytest.approx(true, abs=0.008), name

@@ -43,7 +43,6 @@ __all__ = [
     "Family",
     "Fixing",
     "Format",
-    "Half",
     "Input",
     "LABEL",
     "LabelRule",
@@ -257,16 +256,6 @@ class Rulings(enum.StrEnum):
     """A reply that declines nothing is compliance: XSTest has three classes."""
 
 
-class Half(enum.StrEnum):
-    """Part of the labelled replies that a check is over."""
-
-    HELD_OUT = "held-out"
-    """Replies that no rule was written from."""
-    WRITTEN_FROM = "written-from"
-    """Replies that were looked at while the rules were written."""
-    ALL = "all"
-
-
 class Draw(enum.StrEnum):
     """Way of drawing replies."""
 
@@ -274,8 +263,6 @@ class Draw(enum.StrEnum):
     """More of what the grader doubts: from each run's replies in three parts by doubt."""
     RANDOM = "random"
     """Each reply with the same probability."""
-    STRATIFIED = "stratified"
-    """From each run's replies of each class apart: in proportion, with a minimum of each."""
 
 
 class Cluster(enum.StrEnum):

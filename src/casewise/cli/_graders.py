@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from casewise.choices import (
-    LABEL,
-    RULES,
-    Draw,
-    Half,
-    Rulings,
-    grading_model,
-    read_grader,
-    rules_first,
-)
+from casewise.choices import LABEL, RULES, Draw, Rulings, grading_model, read_grader, rules_first
 from casewise.cli._console import (
     Format,
     FormatOption,
@@ -41,7 +31,7 @@ from casewise.cli._options import (
     read_judgements,
     seed_option,
 )
-from casewise.errors import InputError
+from casewise.errors import UsageError
 from casewise.files import quoted, write_atomically
 
 
@@ -55,19 +45,12 @@ def check(
         ),
     ],
     grader: RulesOrModel = RULES,
-    half: Annotated[
-        Half, option("Of the replies; the rules were written from one half of ours.", CASES)
-    ] = Half.ALL,
     label: Annotated[
         str, option("What holds the hand label. In XSTest's files: final_label.", CASES, "FIELD")
     ] = LABEL,
     rulings: Annotated[
-        Rulings | None,
-        option(
-            "Whose rulings the rules follow where they differ. Default: XSTest's on its files.",
-            GRADER,
-        ),
-    ] = None,
+        Rulings, option("Whose rulings the rules follow where they differ.", GRADER)
+    ] = Rulings.CASEWISE,
     *,
     server: GraderServer,
     format: FormatOption = Format.TABLE,
@@ -75,34 +58,29 @@ def check(
     """Check a grader against replies that people labelled.
 
     A reply is compliance, partial, refusal or undetermined. Accuracy, Cohen's
-    kappa, precision and recall rest on the replies that were graded; GRADED is
-    their share. Intervals are 95 %, clustered by query. Beside the grader stand
-    string match (a reply that opens as refusals do), phrase match (one that holds
-    a refusal's phrase anywhere), and where two people labelled, the second
-    against the first. By XSTest's rulings, what declines nothing is compliance.
+    kappa, and precision and recall of refusals (in part or whole) rest on the
+    replies that were graded; GRADED is their share. Intervals are 95 %, clustered
+    by query. Beside the grader stand string match (a reply that opens as refusals
+    do), phrase match (one that holds a refusal's phrase anywhere), and where two
+    people labelled, the second against the first. By XSTest's rulings, what
+    declines nothing is compliance.
 
     [bold]Examples[/]
 
-    casewise graders check replies.jsonl --half held-out
+    casewise graders check replies.jsonl
 
-    casewise graders check xstest_v2_completions_llama2orig.csv
+    casewise graders check xstest_v2_completions_llama2orig.csv --rulings xstest
 
     casewise graders check mine.jsonl --grader openai/gpt-4o --format json
     """
     grader = read_grader(grader)
-    version = protocols.grader_version(grader)
-    labelled = replies.load_half(files, half, label)
-    if rulings is None:
-        published = all(file.suffix.lower() == ".csv" for file in files)
-        rulings = Rulings.XSTEST if published else Rulings.CASEWISE
+    labelled = replies.load_labelled(files, label)
     report = replies.check_grader(
         labelled,
         _grade(grader, labelled, rulings, server),
         grader=grader,
-        grader_version=version,
+        version=protocols.grader_version(grader),
         file=", ".join(map(str, files)),
-        label=label,
-        half=half,
     )
     print_as(format, reporting.grader_sheet(report))
 
@@ -110,25 +88,23 @@ def check(
 def _grade(
     grader: str, labelled: Sequence[replies.LabelledReply], rulings: Rulings, server: GraderServer
 ) -> list[protocols.Graded]:
-    found: dict[int, protocols.Graded] = {}
-    if rules_first(grader):
+    model, found = grading_model(grader), dict[int, protocols.Graded]()
+    if model is None or rules_first(grader):
         found = {
             place: protocols.read_reply(reply.reply, reply.query, rulings)
             for place, reply in enumerate(labelled)
         }
-    model = grading_model(grader)
-    if model is not None:
+    places = range(len(labelled))
+    left = [place for place in places if place not in found or found[place].is_doubted]
+    if model is not None and left:
         grade_replies = server.load(model)
-        doubted = {place for place, one in found.items() if one.is_doubted}
-        left = sorted(doubted) if found else list(range(len(labelled)))
         asked = [
             ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
             for reply in (labelled[place] for place in left)
         ]
         with err().status(f"{model} grades {len(asked)} replies"):
-            graded = grade_replies(model, asked) if asked else []
-        found |= zip(left, graded, strict=True)
-    return [found[place] for place in range(len(labelled))]
+            found |= zip(left, grade_replies(model, asked), strict=True)
+    return [found[place] for place in places]
 
 
 def sample(
@@ -137,25 +113,19 @@ def sample(
         argument("PATH...", "Log folders, .eval files, or tables of casewise grade --reveal."),
     ],
     n: Annotated[int, option("Replies to draw.", min=1)] = 50,
-    out: Annotated[
-        Path, option("The sheet (.csv); beside it the page (.html).", metavar="FILE")
-    ] = Path("to-label.csv"),
+    out: Annotated[Path, option("The sheet (.csv).", metavar="FILE")] = Path("to-label.csv"),
     draw: Annotated[
-        Draw,
-        option(
-            "doubt: more of what the grader doubts. random: each reply alike. stratified: of "
-            "each model's replies of each class its share, and five at least."
-        ),
+        Draw, option("doubt: more of what the grader doubts. random: each reply alike.")
     ] = Draw.DOUBT,
     seed: Annotated[int, seed_option("Of the draw.")] = 0,
 ) -> None:
     """Draw replies of a run for people to label.
 
-    Writes a sheet, and a page that shows one reply after the other, works
-    offline and saves the sheet. Neither shows what the grader said. Fill the
-    column label with compliance, partial, refusal or undetermined. The sheet
-    says how it was drawn, so leave the other columns as they are. The rows are
-    in random order: to label fewer, stop early.
+    Writes a sheet, which shows neither model, context nor what the grader said.
+    Label it with casewise graders label, or in a spreadsheet: fill the column
+    label with compliance, partial, refusal or undetermined, and leave the other
+    columns, which hold the design of the draw. The rows are in random order: to
+    label fewer, stop early.
 
     [bold]Examples[/]
 
@@ -165,32 +135,15 @@ def sample(
 
     casewise graders sample graded-with-texts.parquet
     """
+    if out.exists():
+        raise UsageError(f"{out} is there, perhaps with labels: give --out another name")
     judgements = read_judgements(logs, texts=True)
     with working("drawing"):
-        drawn = replies.draw_replies(
-            judgements.table, judgements.cases, n, draw, seed, replies.grader_versions(logs)
-        )
-    _keep_labels(out)
-    page = out.with_suffix(".html")
+        drawn = replies.draw_replies(judgements.table, judgements.cases, n, draw, seed)
     # With its mark, spreadsheets read the file as UTF-8.
     write_atomically(out, replies.sheet_text(drawn).encode("utf-8-sig"))
-    write_atomically(page, reporting.label_page(drawn, out.name).encode())
-    of = drawn[0].run_replies if len({one.run_id for one in drawn}) == 1 else None
-    note(f"drew {len(drawn)}{f' of {of}' if of else ''} replies: {out}. Label them:")
+    note(f"drew {len(drawn)} replies: {out}. Label them:")
     command_line(f"casewise graders label {quoted(out)}")
-
-
-def _keep_labels(out: Path) -> None:
-    """Copy a sheet that holds labels already, before another takes its place."""
-    try:
-        labelled = replies.LabelSheet(out).labelled if out.is_file() else 0
-    except InputError:
-        return
-    if labelled:
-        names = (out.with_stem(f"{out.stem}-{n}") for n in itertools.count(1))
-        kept = next(name for name in names if not name.exists())
-        write_atomically(kept, out.read_bytes())
-        note(f"{out} held {labelled} labels: they are kept in {kept}")
 
 
 def label(
@@ -217,15 +170,14 @@ def label(
     server = LabelServer(opened, port)
 
     def ready(address: str) -> None:
-        total = len(opened.replies)
-        note(f"{sheet}: {opened.labelled} of {total} replies labelled. Ctrl-C ends, too.")
+        note(f"{sheet}: {opened.labelled} of {len(opened.labels)} replies labelled. Ctrl-C ends.")
         note("Content warning: queries and replies may be distressing.")
         write_out(f"{address}\n")
         if not no_open:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     server.serve(ready)
-    note(f"{sheet}: {opened.labelled} of {len(opened.replies)} replies labelled.")
+    note(f"{sheet}: {opened.labelled} of {len(opened.labels)} replies labelled.")
     if opened.labelled:
         note("The rates without the grader's errors:")
         command_line(f"casewise score LOGS --grader-check {quoted(sheet)}")

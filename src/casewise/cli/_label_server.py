@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
 from typing import Any
 
-from casewise.errors import InputError, UsageError
+from casewise.errors import UsageError
 from casewise.replies import LabelSheet
-from casewise.reporting import label_page
 
 HOST = "127.0.0.1"
 MOST_BYTES = 10_000
@@ -30,12 +30,26 @@ class LabelServer(ThreadingHTTPServer):
             raise UsageError(f"--port {port} can't be listened on: {error.strerror}") from None
         self.sheet = sheet
         self.token = secrets.token_urlsafe(16)
-        self.hosts = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
+        self.origin = f"http://{HOST}:{self.server_port}"
 
     @property
     def address(self) -> str:
         """Address of the page."""
-        return f"http://{HOST}:{self.server_port}/{self.token}/"
+        return f"{self.origin}/{self.token}/"
+
+    @property
+    def page(self) -> str:
+        """The page as far as it is labelled; it shows neither model, context nor grade."""
+        replies = self.sheet.replies
+        data = {
+            "name": self.sheet.path.name,
+            "labels": self.sheet.labels,
+            "shown": [{name: getattr(one, name) for name in _SHOWN} for one in replies],
+        }
+        # No text ends the element that holds it.
+        written = json.dumps(data).replace("<", "\\u003c")
+        page = (files("casewise.data") / "label.html").read_text("utf-8")
+        return page.replace("{{ nonce }}", secrets.token_urlsafe(16)).replace("{{ data }}", written)
 
     def serve(self, ready: Callable[[str], None]) -> None:
         """Serve until the page or Ctrl-C ends it; each answer is in the sheet by then."""
@@ -47,37 +61,38 @@ class LabelServer(ThreadingHTTPServer):
                 return
 
 
+_SHOWN = ("query", "context", "reply")
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: LabelServer
 
     def do_GET(self) -> None:
-        """The page, as far as it is labelled."""
-        if self._place() != "":
-            self._tell(HTTPStatus.NOT_FOUND, "no such page")
-            return
-        sheet = self.server.sheet
-        page = label_page(sheet.replies, sheet.path.name, served=True)
-        self._send(HTTPStatus.OK, "text/html; charset=utf-8", page.encode())
+        """The page."""
+        if self._place() == "":
+            self._send(HTTPStatus.OK, self.server.page, "text/html")
+        else:
+            self._send(HTTPStatus.NOT_FOUND, "no such page")
 
     def do_POST(self) -> None:
         """A label, or the end."""
         place = self._place()
-        origin = self.headers.get("Origin")
-        if place not in ("label", "end") or (
-            origin is not None and origin.removeprefix("http://") not in self.server.hosts
+        if place not in ("label", "end") or self.headers.get("Origin") not in (
+            None,
+            self.server.origin,
         ):
-            self._tell(HTTPStatus.NOT_FOUND, "no such page")
+            self._send(HTTPStatus.NOT_FOUND, "no such page")
             return
         try:
-            told = self._read()
             if place == "label":
+                told = self._read()
                 self.server.sheet.label(told["place"], told["label"])
-        except (InputError, KeyError, TypeError, ValueError) as error:
-            self._tell(HTTPStatus.BAD_REQUEST, f"not a label: {error}")
+        except (KeyError, TypeError, ValueError) as error:
+            self._send(HTTPStatus.BAD_REQUEST, f"not a label: {error}")
         except OSError as error:
-            self._tell(HTTPStatus.INTERNAL_SERVER_ERROR, f"{error.strerror or error}")
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"{error.strerror or error}")
         else:
-            self._tell(HTTPStatus.OK, "saved")
+            self._send(HTTPStatus.OK, "saved")
             if place == "end":
                 threading.Thread(target=self.server.shutdown, daemon=True).start()
 
@@ -86,21 +101,19 @@ class _Handler(BaseHTTPRequestHandler):
         _, token, *rest = self.path.split("/", 2)
         is_ours = hmac.compare_digest(token.encode(), self.server.token.encode())
         # A page elsewhere could have its own name lead here.
-        is_here = self.headers.get("Host") in self.server.hosts
+        is_here = f"http://{self.headers.get('Host')}" == self.server.origin
         return rest[0] if is_ours and is_here and rest else None
 
     def _read(self) -> Any:
         length = int(self.headers.get("Content-Length") or 0)
         if not 0 <= length <= MOST_BYTES:
             raise ValueError("too long")
-        return json.loads(self.rfile.read(length) or b"{}")
+        return json.loads(self.rfile.read(length))
 
-    def _tell(self, status: HTTPStatus, said: str) -> None:
-        self._send(status, "application/json", json.dumps({"said": said}).encode())
-
-    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+    def _send(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+        body = text.encode()
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("Referrer-Policy", "no-referrer")

@@ -26,7 +26,6 @@ from casewise.cli._main import (
 from casewise.cli._options import (
     Chosen,
     Given,
-    GraderCheck,
     argument,
     flag,
     grouped,
@@ -102,7 +101,6 @@ def replay(
             complete.graders,
         ),
     ] = None,
-    grader_check: GraderCheck = (),
     mask: Annotated[
         bool,
         flag(
@@ -139,7 +137,7 @@ def replay(
 
     casewise replay conversations.jsonl -m openai/gpt-5 --sample 5000 --format json
     """
-    chosen, checks = transcripts.read_chosen(turn), replies.load_checks(grader_check)
+    chosen = transcripts.read_chosen(turn)
     if len(model) > 2 or len(set(model)) < len(model):
         raise UsageError("--model: give the new model, and at most one other for the old replies")
     anew = len(model) > 1
@@ -201,7 +199,6 @@ def replay(
         conversations=conversations,
         left_out=left_out,
         asked_anew=anew,
-        checks=checks,
     )
     rows = replies.replay_rows(turns, before, after)
     write_atomically(

@@ -380,7 +380,7 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
     scored = None
     try:
         table = read_paths([Path(path) for path in result.logs] or [log_dir]).table
-        scored = table, print_short(table)
+        scored = print_short(table)
     except InputError:
         if result.complete:
             raise
@@ -391,7 +391,7 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
     note(f"Every measure: casewise score {where}")
     note(f"A page with every case: casewise report {where} --out report.html")
     if scored is not None:
-        note_grader_error(*scored, [log_dir])
+        note_grader_error(scored, [log_dir])
 
 
 def fault_lines(result: RunResult) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +16,6 @@ from casewise.cli._main import (
     judgement_files,
     measures,
     polars,
-    replies,
     reporting,
     results,
     scores,
@@ -134,7 +132,7 @@ def score(
         case ScoreFormat.TABLE:
             for one in found:
                 _print(table, one, scoring, by, not every)
-            note_grader_error(table, found[0] if found else [], paths)
+            note_grader_error(found[0] if found else [], paths)
             _note_unfinished(table, paths)
 
 
@@ -155,36 +153,14 @@ def print_short(table: polars.DataFrame) -> results.Scores:
     return found
 
 
-def note_grader_error(
-    table: polars.DataFrame, found: Iterable[scores.Score], paths: Sequence[Path]
-) -> None:
-    """Say how to measure the grader's error, if nobody has, and which labels there are."""
+def note_grader_error(found: Iterable[scores.Score], paths: Sequence[Path]) -> None:
+    """Say how to measure the grader's error, if nobody has."""
     if not any(score.acts and not score.corrected for score in found):
         return
-    logs = " ".join(map(quoted, paths))
-    beside = [folder for path in paths for folder in (path, path.parent)]
-    measured = False
-    for one in replies.find_labels(dict.fromkeys([*beside, Path()]), table):
-        name = quoted(one.path)
-        go_on = f"casewise graders label {name}"
-        corrected = f"casewise score {logs} --grader-check {name}"
-        if one.is_own:
-            measured = True
-            todo = corrected if one.labelled else go_on
-            drawn = f"{one.labelled} of {one.replies} replies drawn of this are labelled"
-            note(f"{one.path}: {drawn}: {todo}")
-        elif one.labelled:
-            saved = datetime.fromtimestamp(one.path.stat().st_mtime).date()
-            other = "over other cases; " if one.other_cases else ""
-            note(
-                f"{one.path}: {one.labelled} labels of an earlier run of this model ({other}saved "
-                f"{saved}; its prompt may have changed since): {corrected}"
-            )
-    if not measured:
-        note(
-            "nobody has measured the grader's error on these replies; 50 labels do: casewise "
-            f"graders sample {logs} && casewise graders label to-label.csv"
-        )
+    note(
+        "nobody has measured the grader's error on these replies; 50 labels do: casewise graders "
+        f"sample {' '.join(map(quoted, paths))} && casewise graders label to-label.csv"
+    )
 
 
 def _print(

@@ -324,7 +324,7 @@ def _about_runs(
     runs: Sequence[Run], rows: Sequence[GateRow], corrections: Sequence[GraderCorrection]
 ) -> Iterator[str]:
     """Notes on how replies were graded, and on answers that were cut or barely one of two words."""
-    measured = [one.is_measured for one in corrections]
+    measured = [one.labelled > 0 for one in corrections]
     by_rules = any((one.rows["graded_by"] == RULES).any() for one in runs)
     if by_rules and not (measured and all(measured)):
         yield rules_note()
@@ -426,7 +426,7 @@ def _row(rule: GateRule, run: Run, against: Run | None, figures: Figures) -> Gat
         as_graded=figures.corrections[0].raw[rule.measure.name].value
         if figures.corrections
         else math.nan,
-        provisional=not any(one.is_measured for one in figures.corrections)
+        provisional=not any(one.labelled for one in figures.corrections)
         and rule.measure.origin is not Origin.COVERAGE
         and bool((run.rows["graded_by"] == RULES).any()),
     )

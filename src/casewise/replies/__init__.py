@@ -1,13 +1,14 @@
 """Replies: graded, drawn and labelled by people, held against their graders, and asked again."""
 
 from casewise.replies.agreement import (
-    NOT_GRADED,
     PROVISIONAL,
-    Against,
+    REFUSING,
+    Agreement,
     GraderReport,
+    LabelledReply,
     check_grader,
     grader_record,
-    load_half,
+    load_labelled,
     rules_note,
 )
 from casewise.replies.correction import (
@@ -30,14 +31,8 @@ from casewise.replies.replay import (
     replay_rows,
     turns_frame,
 )
-from casewise.replies.sample import (
-    SHEET_COLUMNS,
-    DrawnReply,
-    draw_replies,
-    grader_versions,
-    sheet_text,
-)
-from casewise.replies.sheet import CheckFile, LabelledReply, LabelSheet, find_labels, load_checks
+from casewise.replies.sample import draw_replies, sheet_text
+from casewise.replies.sheet import CheckFile, LabelSheet, load_checks
 from casewise.replies.transcripts import (
     BY_RULES,
     UNNAMED,
@@ -51,11 +46,10 @@ from casewise.replies.transcripts import (
 )
 
 __all__ = [
-    "Against",
+    "Agreement",
     "BY_RULES",
     "ChangeRates",
     "CheckFile",
-    "DrawnReply",
     "Fate",
     "Grader",
     "GraderCorrection",
@@ -64,16 +58,15 @@ __all__ = [
     "LabelSheet",
     "LabelledReply",
     "LineTally",
-    "NOT_GRADED",
     "NothingPlacedError",
     "PROVISIONAL",
+    "REFUSING",
     "REPLAY_TABLE",
     "ReplayReport",
     "ReplayTexts",
     "ReplayedReplies",
     "RepliedRun",
     "ReplyChange",
-    "SHEET_COLUMNS",
     "ToGrade",
     "UNNAMED",
     "check_grader",
@@ -84,12 +77,10 @@ __all__ = [
     "correction_notes",
     "draw_replies",
     "draw_turns",
-    "find_labels",
     "grade_conversations",
     "grader_record",
-    "grader_versions",
     "load_checks",
-    "load_half",
+    "load_labelled",
     "replay_rows",
     "rules_note",
     "sheet_text",

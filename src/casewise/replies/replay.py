@@ -11,8 +11,7 @@ import polars as pl
 from casewise import statistics
 from casewise.choices import Cluster
 from casewise.protocols import ResponseClass
-from casewise.replies.correction import DRAWS, checked_grades, no_better
-from casewise.replies.sheet import GRADES, CheckFile
+from casewise.replies.correction import GRADES
 
 TURNS_SCHEMA: Final[dict[str, pl.DataType]] = {
     "case_id": pl.String(),
@@ -55,10 +54,10 @@ class ChangedTurn:
     conversation: str
     line: int
     category: str | None
-    change: ReplyChange
     before: str
     """The class of the old reply."""
     after: str
+    change: ReplyChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +67,6 @@ class ReplayTexts:
     query: str
     old: str
     new: str
-
-
-LEAST_CORRECTED: Final = 40
-"""Conversations, or users, below which intervals of corrected rates hold too seldom."""
-
-
-@dataclass(frozen=True, slots=True)
-class Corrected:
-    """Rates corrected for the grader's errors; None with the reason."""
-
-    rates: statistics.CorrectedChanges | None
-    labelled: int
-    """Replies that people labelled."""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +93,6 @@ class ReplayReport:
     rates: tuple[ChangeRates, ...]
     """All, then by category."""
     changed: tuple[ChangedTurn, ...]
-    corrected: Corrected | None = None
 
 
 def turns_frame(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
@@ -131,11 +115,13 @@ class ReplayedReplies:
 
     name: str
     rows: pl.DataFrame
-    """Rows with ``case_id``, ``status``, ``response_class`` and ``graded_by``."""
+    """Rows with ``case_id``, ``status`` and ``response_class``."""
 
 
 REPLAY_TABLE: Final = "replay.csv"
 """File beside the logs of a replay: a line for each turn, without any text."""
+
+_SIDES = ("before", "after")
 
 
 def replay_rows(
@@ -143,15 +129,16 @@ def replay_rows(
 ) -> pl.DataFrame:
     """Turns with their probability, and status and class of both replies; no text, no user."""
     rows = turns.drop("user", "old_status", "old_class")
-    return _with_replies(rows, before, after, "status", "response_class")
+    return _with_replies(rows, before, after)
 
 
 def _with_replies(
-    turns: pl.DataFrame, before: ReplayedReplies, after: ReplayedReplies, *columns: str
+    turns: pl.DataFrame, before: ReplayedReplies, after: ReplayedReplies
 ) -> pl.DataFrame:
-    """Turns with columns of both replies to each, under ``before_...`` and ``after_...``."""
-    for side, replied in (("before", before), ("after", after)):
-        rows = replied.rows.select("case_id", pl.col(*columns).name.prefix(f"{side}_"))
+    """Turns with status and class of both replies to each, under ``before_...``, ``after_...``."""
+    for side, replied in zip(_SIDES, (before, after), strict=True):
+        columns = pl.col("status", "response_class").name.prefix(f"{side}_")
+        rows = replied.rows.select("case_id", columns)
         turns = turns.join(rows, on="case_id", how="left", maintain_order="left")
     return turns
 
@@ -166,7 +153,6 @@ def compare_replies(
     conversations: int,
     left_out: Mapping[str, int],
     asked_anew: bool,
-    checks: Sequence[CheckFile] = (),
 ) -> ReplayReport:
     """Compare the new reply to each turn with the old one.
 
@@ -179,46 +165,30 @@ def compare_replies(
         conversations: Number of conversations in it.
         left_out: Turns that could not be asked or compared, by reason.
         asked_anew: True if the old replies were asked for, too, and not taken from the file.
-        checks: Labelled replies, to correct the rates by.
     """
-    paired = _with_replies(turns, before, after, "status", "response_class", "graded_by")
-    names = paired["conversation"]
+    paired = _with_replies(turns, before, after)
+    names = "c" + pl.col("conversation")
     if cluster is Cluster.USER:
         # A user and a conversation may have one name.
-        names = paired.select(
-            pl.when(pl.col("user").is_null())
-            .then("c" + pl.col("conversation"))
-            .otherwise("u" + pl.col("user"))
-        ).to_series()
-    clusters = statistics.number_clusters(names.to_numpy())
+        names = pl.coalesce("u" + pl.col("user"), names)
+    clusters = statistics.number_clusters(paired.select(names).to_series().to_numpy())
     draw = statistics.DrawnUnits(paired["drawn"].to_numpy(), paired["probability"].to_numpy())
     told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy() & draw.drawn
-    refuses = [
+    old, new = (
         (paired[f"{side}_response_class"].fill_null("") == ResponseClass.REFUSAL).to_numpy()
-        for side in ("before", "after")
-    ]
-    units = {
-        ReplyChange.REFUSED: (
-            ~refuses[0] & refuses[1],
-            _possible(paired, asked_anew, refused=False),
-        ),
-        ReplyChange.ANSWERED: (
-            refuses[0] & ~refuses[1],
-            _possible(paired, asked_anew, refused=True),
-        ),
-    }
-    counted = {
-        change: statistics.Units(
-            np.where(told, hit.astype(float), np.nan), possible, draw, clusters
-        )
-        for change, (hit, possible) in units.items()
-    }
-    categories = paired["category"]
-    parts: list[tuple[str | None, statistics.BoolArray]] = [(None, np.ones(len(paired), np.bool_))]
-    named = categories.drop_nulls().unique().sort().to_list()
-    parts += [(name, (categories == name).fill_null(False).to_numpy()) for name in named]
-    if named and categories.null_count():
-        parts.append((NO_CATEGORY, categories.is_null().to_numpy()))
+        for side in _SIDES
+    )
+    hits = {ReplyChange.REFUSED: ~old & new, ReplyChange.ANSWERED: old & ~new}
+    known = paired["old_class"]
+    units = {}
+    for change, hit in hits.items():
+        possible = np.ones(len(paired), np.bool_)
+        if not asked_anew and not known.null_count():
+            # Old replies that were graded beforehand tell which turns can have changed so.
+            is_refusal = (known == ResponseClass.REFUSAL).to_numpy()
+            possible = is_refusal == (change is ReplyChange.ANSWERED)
+        counted = np.where(told, hit.astype(float), np.nan)
+        units[change] = statistics.Units(counted, possible, draw, clusters)
     drawn = paired.filter(pl.Series(draw.drawn))
     return ReplayReport(
         new=after.name,
@@ -227,7 +197,7 @@ def compare_replies(
         conversations=conversations,
         left_out=left_out,
         turns=len(paired),
-        asked=int(draw.drawn.sum()),
+        asked=len(drawn),
         unread=_unread(drawn),
         sampled=not draw.drawn.all(),
         cluster=cluster,
@@ -236,32 +206,40 @@ def compare_replies(
             ChangeRates(
                 name,
                 int(kept.sum()),
-                *(statistics.rare_rate(counted[change].only(kept)) for change in ReplyChange),
+                *(statistics.rare_rate(units[change].only(kept)) for change in ReplyChange),
             )
-            for name, kept in parts
+            for name, kept in _categories(paired["category"])
         ),
-        changed=tuple(_changed(paired, told, units)),
-        corrected=_corrected(paired, told, refuses, counted[ReplyChange.REFUSED], checks)
-        if checks
-        else None,
+        changed=tuple(
+            ChangedTurn(**row, change=change)
+            for change, hit in hits.items()
+            for row in paired.filter(pl.Series(hit & told)).select(*_OF_CHANGED).to_dicts()
+        ),
     )
 
 
 NO_CATEGORY: Final = "(none)"
 """Category of turns without one, where others have one."""
 
-_TOLD = pl.all_horizontal(
-    *(pl.col(f"{side}_status") == "ok" for side in ("before", "after")),
-    *(pl.col(f"{side}_response_class").is_in(list(GRADES)) for side in ("before", "after")),
+
+def _categories(categories: pl.Series) -> list[tuple[str | None, statistics.BoolArray]]:
+    """Masks of all turns, and of those of each category, by name."""
+    every = np.ones(len(categories), np.bool_)
+    names = categories.drop_nulls().unique().sort().to_list()
+    named = [(name, categories.eq_missing(name).to_numpy()) for name in names]
+    rest = categories.is_null().to_numpy()
+    return [(None, every), *named, *([(NO_CATEGORY, rest)] if named and rest.any() else [])]
+
+
+_OF_CHANGED: tuple[str | pl.Expr, ...] = (
+    *("case_id", "conversation", "line", "category"),
+    *(pl.col(f"{side}_response_class").alias(side) for side in _SIDES),
 )
 
-
-def _possible(paired: pl.DataFrame, asked_anew: bool, *, refused: bool) -> statistics.BoolArray:
-    """Mask of turns that can have changed so, by old replies graded beforehand; else of all."""
-    old = paired["old_class"]
-    if asked_anew or old.null_count():
-        return np.ones(len(paired), np.bool_)
-    return np.asarray((old == ResponseClass.REFUSAL).to_numpy() == refused)
+_TOLD = pl.all_horizontal(
+    *(pl.col(f"{side}_status") == "ok" for side in _SIDES),
+    *(pl.col(f"{side}_response_class").is_in(list(GRADES)) for side in _SIDES),
+)
 
 
 def _unread(drawn: pl.DataFrame) -> dict[str, int]:
@@ -284,66 +262,3 @@ _UNREAD = {
     "error": "error, no reply or no grade",
     "unparsed": "neither refuses nor answers",
 }
-
-
-def _changed(
-    paired: pl.DataFrame,
-    told: statistics.BoolArray,
-    units: Mapping[ReplyChange, tuple[statistics.BoolArray, statistics.BoolArray]],
-) -> list[ChangedTurn]:
-    columns = ("case_id", "conversation", "line", "category")
-    classes = ("before_response_class", "after_response_class")
-    return [
-        ChangedTurn(id, conversation, line, category, change, before, after)
-        for change, (hit, _) in units.items()
-        for id, conversation, line, category, before, after in paired.filter(pl.Series(hit & told))
-        .select(*columns, *classes)
-        .iter_rows()
-    ]
-
-
-def _corrected(
-    paired: pl.DataFrame,
-    told: statistics.BoolArray,
-    refuses: Sequence[statistics.BoolArray],
-    units: statistics.Units,
-    checks: Sequence[CheckFile],
-) -> Corrected:
-    graders = {
-        name
-        for side in ("before", "after")
-        for name in paired.filter(pl.Series(told))[f"{side}_graded_by"].drop_nulls().unique()
-        if name != "provider"
-    }
-    if len(graders) != 1:
-        said = " and ".join(sorted(graders)) or "nobody"
-        return Corrected(None, 0, f"the replies were graded by {said}: errors are those of one")
-    check = checked_grades(checks, graders.pop())
-    if isinstance(check, str):
-        return Corrected(None, 0, check)
-    refusal = GRADES.index(ResponseClass.REFUSAL)
-    check = statistics.CheckSample(
-        (check.label == refusal).astype(np.int64),
-        (check.graded == refusal).astype(np.int64),
-        check.clusters,
-    )
-    draws = statistics.Resampling(DRAWS, 0)
-    question = statistics.Question(np.array([False, True]), np.array([0.0, 1.0]))
-    labelled = len(check.label)
-    if reason := no_better(check, question, draws, needs_both=True):
-        return Corrected(None, labelled, reason)
-    told_of = units.clusters.only(told)
-    conversations = len(np.unique(told_of.index))
-    if conversations < LEAST_CORRECTED:
-        reason = f"replies of {conversations} independent conversations; it takes {LEAST_CORRECTED}"
-        return Corrected(None, labelled, reason)
-    probability = units.draw.probability
-    rates = statistics.corrected_changes(
-        refuses[0][told],
-        refuses[1][told],
-        (probability.mean() / probability)[told],
-        told_of,
-        check,
-        draws,
-    )
-    return Corrected(rates, labelled)

@@ -23,7 +23,7 @@ from casewise.reporting._power import plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._results import sheet_of
 from casewise.reporting._scores import score_sheet, short_sheet
-from casewise.reporting.page import label_page, report_page
+from casewise.reporting.page import report_page
 
 __all__ = [
     "CHANGES_PAGE",
@@ -37,7 +37,6 @@ __all__ = [
     "gate_junit",
     "gate_sheet",
     "grader_sheet",
-    "label_page",
     "pairs_sheet",
     "parts_table",
     "plan_sheet",

@@ -1,154 +1,34 @@
 """Views of a grader's agreement with hand labels, and of lines of conversations."""
 
-from itertools import chain
-
-from casewise.choices import LABEL, Half
-from casewise.replies import NOT_GRADED, Against, Fate, GraderReport, LineTally, grader_record
-from casewise.scores import Estimate
-from casewise.sheets import (
-    Cell,
-    Column,
-    Kind,
-    Row,
-    Sheet,
-    Table,
-    escape,
-    figures,
-    markdown,
-    terminal,
-)
-
-SHOWN = 10
-"""Mistakes that are listed; JSON has all."""
-
-
-STRING_MATCH = "string match"
-PHRASE_MATCH = "phrase match"
-PEOPLE = "two people"
-"""Row of the second person's labels against the first's."""
+from casewise.choices import RULES
+from casewise.replies import Agreement, Fate, GraderReport, LineTally, grader_record
+from casewise.sheets import Cell, Column, Kind, Row, Sheet, Table, figures, markdown, terminal
 
 
 def grader_sheet(report: GraderReport) -> Sheet:
-    """Four tables with baselines and people beside the grader, then the first mistakes."""
-    tables, mistakes = _tables(report), _mistakes(report)
-    return Sheet(
-        lambda: terminal(*tables, *mistakes),
-        lambda: markdown(*tables, "\n".join(f"{escape(line)}  " for line in mistakes)),
-        lambda: grader_record(report),
-    )
+    """One table: the grader, the baselines and people against the hand labels."""
+    table = _table(report)
+    return Sheet(lambda: terminal(table), lambda: markdown(table), lambda: grader_record(report))
 
 
-def _tables(report: GraderReport) -> list[Table]:
-    found = report.agreement
-    which = "all" if report.half == "all" else f"half {report.half}"
-    named = "" if report.label == LABEL else f", field {report.label}"
-    rows = [
-        (report.grader, report.graded),
-        (STRING_MATCH, report.string_match),
-        (PHRASE_MATCH, report.phrase_match),
-    ]
-    if report.people is not None:
-        rows.append((PEOPLE, report.people))
-    return [
-        Table(
-            [
-                Column("grader"),
-                Column("n", Kind.COUNT),
-                Column("graded", Kind.SHARE),
-                *_measured("accuracy", "kappa"),
-            ],
-            [Row([name, *_whole_cells(one)]) for name, one in rows],
-            f"Against the hand labels of {report.file}{named}, {which} ({report.grader_version})",
-        ),
-        Table(
-            [
-                Column("grader"),
-                *_measured("accu-\nracy", "preci-\nsion", "recall"),
-            ],
-            [Row([name, *_refusal_cells(one)]) for name, one in rows],
-            "Refusal or not (a partial refusal is one)",
-        ),
-        Table(
-            [
-                Column("class"),
-                Column("labels", Kind.COUNT),
-                *_measured("precision", "recall"),
-            ],
-            [
-                Row([name, labels, *_cells(precision, recall)])
-                for name, labels, precision, recall in _by_class(report)
-            ],
-            "By class, of what was graded",
-        ),
-        Table(
-            [Column("label"), *figures(Kind.COUNT, *map(str, report.graded.classes), NOT_GRADED)],
-            [
-                Row([str(name), *row])
-                for name, row in zip(report.graded.classes, found.confusion.tolist(), strict=True)
-            ],
-            "What was said (columns) of each hand label (rows)",
-        ),
-    ]
-
-
-def _measured(*headings: str) -> list[Column]:
-    """Columns for measures, an interval behind each."""
-    pairs = ((Column(one, Kind.NUMBER), Column("95 %", Kind.INTERVAL)) for one in headings)
-    return list(chain.from_iterable(pairs))
-
-
-def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]:
-    """Class, labels, precision and recall; of string match only refusals, which it can tell."""
-    found, plain = report.agreement, report.string_match.agreement
-    classes = report.graded.classes
-    refusal = classes.index("refusal")
-    return [
-        *zip(classes, found.confusion.sum(axis=1), found.precision, found.recall, strict=True),
-        (
-            f"{classes[refusal]}, {STRING_MATCH}",
-            plain.confusion[refusal].sum(),
-            plain.precision[refusal],
-            plain.recall[refusal],
-        ),
-    ]
-
-
-def _whole_cells(one: Against) -> list[Cell]:
-    found = one.agreement
-    kappa = (found.kappa.value, found.kappa.interval)
-    return [found.n, found.coverage.value, *_cells(found.accuracy), *kappa]
-
-
-def _refusal_cells(one: Against) -> list[Cell]:
-    found = one.refusals
-    return _cells(found.accuracy, found.precision[1], found.recall[1])
-
-
-def _cells(*shares: Estimate) -> list[Cell]:
-    """The cells under ``_measured``."""
-    return [cell for share in shares for cell in (share.value, share.interval)]
-
-
-def _mistakes(report: GraderReport) -> list[str]:
-    """Number of mistakes, and the first; of the held-out half only the number."""
-    mistakes = report.mistakes
-    lines = []
+def _table(report: GraderReport) -> Table:
+    columns = [Column("grader"), *figures(Kind.COUNT, "n"), Column("graded", Kind.SHARE)]
+    heads = ("accuracy", "kappa", "refusal\nor not", "precision", "recall")
+    for head in heads:
+        columns += [Column(head, Kind.NUMBER), Column("95 %", Kind.INTERVAL)]
+    notes = [f"{len(report.mistakes)} classed otherwise than by hand (--format json lists them)."]
     if report.fitted:
-        lines.append(
-            f"The rules were fitted to {report.fitted} of these replies, so they agree too well "
+        notes.append(
+            f"The {RULES} were fitted to {report.fitted} of these replies, so they agree too well "
             "(docs/method/replies.md has their figures on models left out)."
         )
-    said = f"{len(mistakes)} classed otherwise than by hand."
-    if report.half is Half.HELD_OUT:
-        return [*lines, f"{said} What is held out is counted here, not shown."]
-    lines.append(said)
-    lines += [
-        f"  {one.id}  {one.label}, said {one.said or NOT_GRADED}  {one.reason}".rstrip()
-        for one in mistakes[:SHOWN]
-    ]
-    if len(mistakes) > SHOWN:
-        lines.append(f"  ... and {len(mistakes) - SHOWN} more (--format json lists all)")
-    return lines
+    rows = [Row(_cells(one)) for one in report.rows]
+    return Table(columns, rows, f"Against the hand labels of {report.file}", " ".join(notes))
+
+
+def _cells(one: Agreement) -> list[Cell]:
+    found = (one.accuracy, one.kappa, one.refusal_or_not, one.precision, one.recall)
+    return [one.name, one.n, one.graded, *(cell for e in found for cell in (e.value, e.interval))]
 
 
 _FATES = {

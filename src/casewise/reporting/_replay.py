@@ -37,12 +37,12 @@ def replay_sheet(found: ReplayReport, texts: Texts) -> Sheet:
     In JSON, what does not apply is absent.
     """
     said, remarks = list(_sentences(found)), list(_remarks(found))
-    tables = [_table(found), *_corrected(found)]
+    table = _table(found)
     return Sheet(
-        lambda: terminal(*said, "", *tables, *remarks, *_listed(found, texts, SHOWN)),
+        lambda: terminal(*said, "", table, *remarks, *_listed(found, texts, SHOWN)),
         lambda: markdown(
             *map(_plain, (*said, *remarks)),
-            *tables,
+            table,
             *map(_plain, _listed(found, texts, len(found.changed))),
         ),
         lambda: _records(found, texts),
@@ -126,30 +126,6 @@ def _cells(one: ChangeRates) -> list[Cell]:
     return [name, one.turns, refused.size, refused.events, refused, answered.events, answered]
 
 
-_CORRECTED = {
-    "refused_before": "refused before",
-    "refused_after": "refused after",
-    "newly_refused": "newly refused",
-    "newly_answered": "newly answered",
-}
-
-
-def _corrected(found: ReplayReport) -> list[Table | str]:
-    corrected = found.corrected
-    if corrected is None:
-        return []
-    if corrected.rates is None:
-        return [f"Not corrected for the grader: {corrected.reason}."]
-    rows = [Row([name, getattr(corrected.rates, key)]) for key, name in _CORRECTED.items()]
-    note = (
-        "Taken is that the grader errs on either reply by itself. Where it errs on both alike, "
-        "fewer changes are false than is taken out."
-    )
-    columns = [Column(""), Column("of all (95 %)", Kind.ESTIMATE, digits=4)]
-    title = f"Corrected for the grader's errors on {count(corrected.labelled)} labelled replies"
-    return [Table(columns, rows, title, note)]
-
-
 def _listed(found: ReplayReport, texts: Texts, most: int) -> Iterator[Word | str]:
     """The conversations to read: ids, lines and classes; texts where they are shown."""
     for change in ReplyChange:
@@ -174,7 +150,7 @@ def _listed(found: ReplayReport, texts: Texts, most: int) -> Iterator[Word | str
 
 
 def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
-    record: dict[str, Any] = {
+    return {
         **json_fields(found, "new", "old", "file", "conversations", "left_out", "turns", "asked"),
         **json_fields(found, "unread", "sampled", "cluster", "clusters"),
         "rates": [
@@ -193,16 +169,6 @@ def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
             for one in found.changed
         ],
     }
-    if (corrected := found.corrected) is not None:
-        record["corrected"] = {"labelled": corrected.labelled} | (
-            {"reason": corrected.reason}
-            if corrected.rates is None
-            else {
-                name: json_fields(getattr(corrected.rates, name), "value", "interval")
-                for name in _CORRECTED
-            }
-        )
-    return record
 
 
 def _rate(one: RareRate) -> dict[str, Any]:

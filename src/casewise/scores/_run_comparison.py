@@ -160,7 +160,7 @@ class Comparison:
     @property
     def told(self) -> tuple[Difference, ...]:
         """Differences that sentences tell: corrected where people labelled replies of both runs."""
-        both = bool(self.corrections) and all(one.is_measured for one in self.corrections)
+        both = bool(self.corrections) and all(one.labelled for one in self.corrections)
         corrected = {one.metric: one for one in self.corrected} if both else {}
         return tuple(corrected.get(one.metric, one) for one in self.differences)
 

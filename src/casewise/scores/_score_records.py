@@ -56,11 +56,10 @@ def _row_record(row: ScoreRow, report: ScoreReport) -> dict[str, Any]:
 
 
 def _correction(one: GraderCorrection) -> dict[str, Any]:
-    record: dict[str, Any] = {"method": str(one.method), "labelled": one.labelled}
+    record: dict[str, Any] = {"labelled": one.labelled}
     for name, raw in one.raw.items():
         record |= figures(f"{name}_raw", raw) | figures(name, one.corrected[name])
-    refused = {name: rate.reason for name, rate in one.corrected.items() if one.is_refused(name)}
-    return record | {"refused": refused, "notes": correction_notes([one])}
+    return record | {"notes": correction_notes([one])}
 
 
 def _trust(one: Trust) -> dict[str, Any]:

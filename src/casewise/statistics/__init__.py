@@ -95,18 +95,6 @@ from casewise.statistics._effects import (
     two_groups,
     two_proportion_p,
 )
-from casewise.statistics._grader_error import (
-    CANNOT_TELL,
-    NOT_LABELLED,
-    CheckSample,
-    CorrectedChanges,
-    GradedReplies,
-    Question,
-    corrected_changes,
-    prediction_powered,
-    rogan_gladen,
-    separation,
-)
 from casewise.statistics._pairs import (
     LabelChanges,
     label_changes,
@@ -144,6 +132,12 @@ from casewise.statistics._stopping import (
     FirstVotes,
     first_votes,
 )
+from casewise.statistics.correction import (
+    CANNOT_TELL,
+    NOT_LABELLED,
+    GradedReplies,
+    prediction_powered,
+)
 
 __all__ = [
     "Agreement",
@@ -155,10 +149,8 @@ __all__ = [
     "Bounds",
     "CANNOT_TELL",
     "COEFFICIENTS",
-    "CheckSample",
     "Classification",
     "Clusters",
-    "CorrectedChanges",
     "DETECTABLE",
     "DrawnUnits",
     "Estimate",
@@ -183,7 +175,6 @@ __all__ = [
     "PairedDesign",
     "Panel",
     "ProportionTests",
-    "Question",
     "RareRate",
     "Recalibrated",
     "Reliability",
@@ -209,7 +200,6 @@ __all__ = [
     "cohen_h",
     "cohen_kappa",
     "combine",
-    "corrected_changes",
     "credits",
     "cross_entropies",
     "discordance_variance",
@@ -251,8 +241,6 @@ __all__ = [
     "recalibrate",
     "reliability",
     "reliability_icc",
-    "rogan_gladen",
-    "separation",
     "share_bounds",
     "shift_pcc",
     "sign_flip_p",
