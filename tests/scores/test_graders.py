@@ -118,9 +118,9 @@ BAD: dict[str, tuple[str, str, list[str]]] = {
     "person": (
         "c.csv",
         f"{HEAD}\na,t,p,c,yes,{COMPLIES},TRUE,{COMPLIES}",
-        ["row 1, field 'annotations'", "found 'yes'"],
+        ["row 2, field 'annotations'", "found 'yes'"],
     ),
-    "cells": ("c.csv", f"{HEAD}\na,t,p", ["row 1", "wrong number of cells"]),
+    "cells": ("c.csv", f"{HEAD}\na,t,p", ["row 2", "wrong number of cells"]),
     "quote": ("c.csv", f'{HEAD}\na,t,p,"c', ["not valid CSV"]),
     "own column": ("c.csv", "id,reply,label\na,r,refusal", ["field 'query'", "is missing"]),
     # A draw holds more of what the grader doubts, so its share of errors is not the run's.

@@ -150,7 +150,7 @@ class LabelSheet:
         with self._lock:
             before = self._rows[place][LABEL]
             self._rows[place][LABEL] = label
-            text = csv_text(list(self._rows[0]), (row.values() for row in self._rows))
+            text = csv_text(list(self._rows[0]), (list(row.values()) for row in self._rows))
             try:
                 # With its mark, spreadsheets read the file as UTF-8.
                 write_atomically(self.path, text.encode("utf-8-sig"))
