@@ -74,10 +74,10 @@ def seen(work: Work) -> dict[str, Any]:
 
 def requests_of(work: Work) -> list[dict[str, Any]]:
     """The bodies of the requests, as casewise makes them."""
-    from casewise.evaluation.plan._condition import make_condition
-    from casewise.evaluation.plan._sampling import make_draw
-    from casewise.evaluation.tasks._samples import to_sample
     from casewise.options import ConditionOptions
+    from casewise.runs.condition import make_condition
+    from casewise.runs.samples import to_sample
+    from casewise.runs.sampling import make_draw
 
     asked = ConditionOptions(cases=work.cases, protocol=work.protocol, limit=work.limit)
     condition, draw = make_condition(asked), make_draw(asked, NAME)
@@ -155,7 +155,7 @@ def aiohttp(work: Work) -> dict[str, float]:
 
 def casewise(work: Work) -> dict[str, float]:
     """The evaluation function that ``casewise run`` calls."""
-    from casewise.evaluation import make_plan, run_cells
+    from casewise.runs import make_plan, run_cells
 
     def judge(name: str, limit: int) -> None:
         asked = {
@@ -178,7 +178,7 @@ def runner(work: Work) -> dict[str, float]:
     """The same judge under Inspect's own runner, as ``inspect eval`` runs it, set up leanly."""
     from inspect_ai import eval as run_task
 
-    from casewise.evaluation.tasks._tasks import judge
+    from casewise.runs.tasks import judge
 
     def ask(name: str, limit: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -41,11 +41,12 @@ from inspect_ai.log import read_eval_log
 from remote import HERE, Row, find_cases, print_method, print_rows, record, table_row
 
 from casewise.cases import STARTER, open_cases
-from casewise.evaluation import SMOLLM2, make_plan, run_cells
-from casewise.evaluation.models._smollm2 import fetch_weights
-from casewise.evaluation.plan._condition import make_condition
+from casewise.models import SMOLLM2
+from casewise.models.embedded import fetch_weights
 from casewise.options import ConditionOptions
 from casewise.protocols import derive_token_sets, read_probability
+from casewise.runs import make_plan, run_cells
+from casewise.runs.condition import make_condition
 from casewise_hf._engine import WORKER, Engine, open_engine
 from casewise_hf._load import Options
 

@@ -16,7 +16,7 @@ ROOMS = {
         "cases",
         "contexts",
         "dataset",
-        "evaluation",
+        "models",
         "exports",
         "gate",
         "judgements",
@@ -27,11 +27,12 @@ ROOMS = {
         "replies",
         "reporting",
         "results",
+        "runs",
         "scores",
         "statistics",
         "transcripts",
     },
-    "machine": {"evaluation", "cases"},
+    "machine": {"models", "cases"},
     "reporting": {
         *("results", "analyses", "gate", "scores", "replies", "judgements", "measures"),
         *("dataset", "contexts", "cases"),
@@ -60,7 +61,8 @@ ROOMS = {
     "judgements": {"logs", "protocols", "cases"},
     "measures": {"statistics", "protocols", "cases"},
     "dataset": {"statistics", "contexts", "cases"},
-    "evaluation": {"transcripts", "logs", "protocols", "contexts", "cases"},
+    "runs": {"models", "logs", "protocols", "contexts", "cases"},
+    "models": {"logs", "cases"},
     "transcripts": {"logs", "protocols", "contexts", "cases"},
     "logs": {"protocols", "contexts", "cases"},
     "protocols": {"contexts", "cases"},
@@ -89,15 +91,15 @@ def never(path: str) -> bool:
 WALLED: dict[str, Callable[[str], bool]] = {
     "inspect_ai": lambda path: path.startswith(
         (
-            *("evaluation/", "logs/", "transcripts/inspect_logs"),
+            *("runs/", "models/", "logs/", "transcripts/inspect_logs"),
             "exports/redaction",
         )
     ),
-    "xllamacpp": lambda path: path == "evaluation/models/_smollm2.py",
+    "xllamacpp": lambda path: path == "models/embedded.py",
     "torch": never,
     "transformers": never,
     "casewise_hf": never,
-    "ray": lambda path: path == "evaluation/runs/ray.py",
+    "ray": lambda path: path == "runs/ray.py",
     "casewise_study": never,
     "fastapi": never,
     "uvicorn": never,
@@ -109,9 +111,6 @@ WALLED: dict[str, Callable[[str], bool]] = {
     "csv": lambda path: path.startswith("files/"),
 }
 """Libraries that only some files may import."""
-
-SUB_ROOMS = {"evaluation": ("models", "plan", "tasks", "runs")}
-"""Rooms within a room; each may import those before it."""
 
 FILES = sorted(SRC.rglob("*.py"))
 
@@ -148,20 +147,6 @@ def test_imports_point_one_way(path: Path) -> None:
             assert other in ROOMS[room] | OPEN, f"{room} may not import {other}"
             private = [piece for piece in pieces[2:] if piece.startswith("_")]
             assert not private, f"{name}: import a room through its door"
-
-
-@pytest.mark.parametrize("room", SUB_ROOMS)
-def test_rooms_within_a_room_import_one_way(room: str) -> None:
-    order = SUB_ROOMS[room]
-    for path in FILES:
-        parts = path.relative_to(SRC).parts
-        if parts[0] != room or parts[1] not in order:
-            continue
-        after = order[order.index(parts[1]) + 1 :]
-        for name in imports(path):
-            pieces = name.split(".")
-            if pieces[:2] == ["casewise", room] and len(pieces) > 2:
-                assert pieces[2] not in after, f"{room}/{parts[1]} may not import {name}"
 
 
 def test_no_two_packages_import_each_other() -> None:
@@ -237,7 +222,7 @@ WAYS = {way.rpartition(".")[2] for way in MOVES | APPENDS | POLARS}
 ALLOWED = {
     "files/atomic.py": MOVES | APPENDS,
     # Another name for a log that can't be read: nothing is written.
-    "evaluation/runs/folder.py": {".replace"},
+    "runs/folder.py": {".replace"},
     # Judgements are a data frame; its texts are guarded by files.guard_cell.
     "judgements/schema.py": POLARS | {".replace"},
 }

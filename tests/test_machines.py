@@ -15,12 +15,10 @@ FILES = {path: root for root in (SRC, *OTHERS) for path in sorted(root.rglob("*.
 (PAGE,) = ROOT.glob("docs/**/your-machine.md")
 
 DYNAMIC = {
-    "evaluation/models/open.py": {"..._BASE_URL"},
-    "evaluation/models/provider.py": {"..._API_KEY", "..._BASE_URL"},
-    "evaluation/models/keys.py": {
-        *("..._KEY", "..._TOKEN", "..._SECRET", "..._PASSWORD", "..._CREDENTIALS")
-    },
-    "evaluation/models/_target_file.py": {"{env:NAME}"},
+    "models/open.py": {"..._BASE_URL"},
+    "models/provider.py": {"..._API_KEY", "..._BASE_URL"},
+    "models/keys.py": {*("..._KEY", "..._TOKEN", "..._SECRET", "..._PASSWORD", "..._CREDENTIALS")},
+    "models/target_file.py": {"{env:NAME}"},
     "study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
     "machine.py": {"..._API_KEY", "HF_TOKEN"},
     "cli/_options.py": {"CASEWISE_ATTEMPT_TIMEOUT"},

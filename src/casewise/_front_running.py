@@ -24,8 +24,8 @@ from casewise.options import RunOptions, takes
 from casewise.sheets import Column, Kind, Row, Shown, Table, escape, figures, markdown
 
 if TYPE_CHECKING:
-    from casewise.evaluation import CellState, CostEstimate, RunResult
-    from casewise.evaluation import Plan as CheckedPlan
+    from casewise.runs import CellState, CostEstimate, RunResult
+    from casewise.runs import Plan as CheckedPlan
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +77,7 @@ def estimates_table(
         condition: Heading of the column that tells the rows of a model apart.
         with_total: Whether the last row is the sum of the others.
     """
-    from casewise.evaluation import total
+    from casewise.runs import total
 
     def row(model: str, title: str, *summed: "CostEstimate", apart: bool = False) -> Row:
         *counts, cost = total(summed)
@@ -194,7 +194,7 @@ def plan(asked: dict[str, Any]) -> Plan:
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     # Inspect takes seconds to import.
-    from casewise.evaluation import make_plan
+    from casewise.runs import make_plan
 
     if (cases := asked.get("cases")) is not None:
         several = isinstance(cases, list) and all(
@@ -299,8 +299,8 @@ def _run(
     same_server: bool,
     tell_stop: Callable[[Callable[[], object]], object],
 ) -> Run:
-    from casewise.evaluation import Observers, make_budget, read_done, resume, run_cells
     from casewise.logs import LogFolder
+    from casewise.runs import Observers, make_budget, read_done, resume, run_cells
 
     folder = LogFolder.at(Path(log_dir))
     cells, done = resume(plan.details.cells, folder, same_server=same_server)

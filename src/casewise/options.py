@@ -3,7 +3,7 @@
 Commands, ``cw.plan``, sweeps, Inspect's tasks and the keys of runs are made from the classes here;
 a new option is a field. An *axis* takes one value or several, whose product is run; it tells runs
 apart, and is a part of their key unless it is None. Any other option takes one value, and tells no
-runs apart. An option may need only what stands above it (``evaluation.plan._products.NEEDS``).
+runs apart. An option may need only what stands above it (``runs.plan.NEEDS``).
 """
 
 import inspect

@@ -171,7 +171,7 @@ def test_a_run_of_one_process_goes_on_in_shards(
 
 STOPPED = """
 from pathlib import Path
-from casewise.evaluation import ClusterOptions, Observers, make_plan, run_cells
+from casewise.runs import ClusterOptions, Observers, make_plan, run_cells
 
 def stop(_):
     raise KeyboardInterrupt

@@ -27,7 +27,7 @@ MODEL = "openai-api/fake/m"
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who can't be reached is given up after a fifth of a second."""
     unset = dict.fromkeys(("budget", "cluster", "observers"))
-    place = "casewise.evaluation.run_cells.__kwdefaults__"
+    place = "casewise.runs.run_cells.__kwdefaults__"
     monkeypatch.setattr(place, {**unset, "unreachable_s": 0.2})
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -167,7 +167,7 @@ def test_an_outage_is_told_once_and_its_end(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, soon_again: None
 ) -> None:
     """A server that answers three requests, is gone until that was told, and comes back."""
-    monkeypatch.setattr("casewise.evaluation.models.patient.SAID_S", 0.5)
+    monkeypatch.setattr("casewise.models.client.SAID_S", 0.5)
     gone, told = threading.Event(), threading.Event()
 
     def answer(request: object) -> Answer:

@@ -43,7 +43,7 @@ def test_the_first_run_of_two_cases_twice(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_weights_are_checked(tmp_path: Path) -> None:
-    other = "import casewise.evaluation.models._smollm2 as one; one.GGUF_SHA256 = '0' * 64"
+    other = "import casewise.models.embedded as one; one.GGUF_SHA256 = '0' * 64"
     env = clean_env() | {"CASEWISE_CACHE": str(tmp_path / "cache")}
     start = Start(["run", "--limit", "1"], tmp_path, env, first=other)
     _, err = start.communicate()

@@ -37,8 +37,8 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         "casewise.cli",
-        "casewise.evaluation",
-        "casewise.evaluation.models.provider",
+        "casewise.runs",
+        "casewise.models.provider",
         "casewise.judgements.logs",
         "casewise_study.app_study.study_app",
     ]

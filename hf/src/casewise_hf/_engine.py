@@ -12,7 +12,7 @@ import torch
 import transformers
 from transformers import DynamicCache
 
-from casewise.evaluation import Replied, TokenPlace
+from casewise.models import Replied, TokenPlace
 from casewise_hf._line import Batch, TextOrder, Ticket, common_prefix
 from casewise_hf._load import Loaded, Options, Tokens, load
 

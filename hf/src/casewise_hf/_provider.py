@@ -8,7 +8,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import ModelError
-from casewise.evaluation import InProcess, plain_turns, to_output, too_long
+from casewise.models import InProcess, plain_turns, to_output, too_long
 from casewise_hf._engine import Engine, TokenRequest, open_engine
 from casewise_hf._load import Options
 

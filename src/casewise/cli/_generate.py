@@ -25,7 +25,7 @@ from casewise.cli._running import MakingProgress, note_lacking, observed, print_
 from casewise.options import RunOptions, ViewOptions
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Made, MakingPlan
+    from casewise.runs import Made, MakingPlan
 
 NOT_ALL_MADE = 1
 
@@ -115,15 +115,8 @@ def generate(
     """
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import (
-            MakingOptions,
-            Prices,
-            check_making,
-            estimate_making,
-            plan_making,
-            refuse_password,
-            refuse_secret,
-        )
+        from casewise.models import Prices, refuse_password, refuse_secret
+        from casewise.runs import MakingOptions, check_making, estimate_making, plan_making
 
     refuse_password("--model-base-url", shared.get("model_base_url"))
     for name in (arguments := shared.get("model_arg", {})):
@@ -152,7 +145,7 @@ def generate(
 
 
 def _make(plan: "MakingPlan") -> "Made":
-    from casewise.evaluation import make_contexts
+    from casewise.runs import make_contexts
 
     options = plan.options
     note(

@@ -331,7 +331,8 @@ class GraderServer:
     def load(self, grader: str) -> Callable[..., list[protocols.Graded]]:
         """``grade_replies`` of a grader, a model's name, and its requests."""
         with err().status("loading"):
-            from casewise.evaluation import check_grader, grade_replies, refuse_password
+            from casewise.models import check_grader, refuse_password
+            from casewise.runs import grade_replies
         refuse_password("--model-base-url", self.model_base_url)
         check_grader(grader)
         return functools.partial(

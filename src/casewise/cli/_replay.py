@@ -39,7 +39,7 @@ from casewise.files import csv_text, is_elsewhere, place_of, write_atomically
 from casewise.options import RunOptions, StartOptions, ViewOptions
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Plan
+    from casewise.runs import Plan
 
 
 _SHARED = (
@@ -158,7 +158,7 @@ def replay(
     ungraded = set(turns.filter(polars.col("old_status").is_null())["case_id"])
     recorded = {} if anew else {id: one for id, one in asked.items() if id in ungraded}
     with err().status("loading"):
-        from casewise.evaluation import check_models, make_plan
+        from casewise.runs import check_models, make_plan
 
     cases = tuple(one.case for one in asked.values())
     held = case_files.CaseSet(cases, file.name, case_files.Form.JSONL)
@@ -294,7 +294,7 @@ def _recorded(
     )
     if grader is None or not recorded:
         return replies.ReplayedReplies("the file", by_rules)
-    from casewise.evaluation import grade_recorded
+    from casewise.runs import grade_recorded
 
     asked = {
         id: (

@@ -34,7 +34,7 @@ from casewise.options import NONE, RunOptions, StartOptions, ViewOptions, option
 from casewise.sheets import Column, Row, Sheet, Table, count, markdown, money, terminal
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Cell, CellState, ClusterOptions, CostEstimate, Done, Plan
+    from casewise.runs import Cell, CellState, ClusterOptions, CostEstimate, Done, Plan
 
 _USUAL = ("attempt_timeout",)
 """Options that may stand beside a sweep, for records that don't give them."""
@@ -84,7 +84,7 @@ def run(
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import check_models, make_plan
+        from casewise.runs import check_models, make_plan
     # The plain run comes with its changes.
     asked |= {name: (NONE, *asked[name]) for name in ("swap", "vary") if name in asked}
     plan, folder = make_plan(asked), place or new_log_dir()
@@ -117,7 +117,7 @@ def cluster_of(start: StartOptions) -> "ClusterOptions | None":
     Raises:
         UsageError: An option of Ray's without it.
     """
-    from casewise.evaluation import ClusterOptions
+    from casewise.runs import ClusterOptions
 
     of_ray = ("address", "shard_size", "shard_cpus", "shard_gpus")
     given = {name: value for name in of_ray if (value := getattr(start, name)) is not None}
@@ -136,8 +136,8 @@ def _offer_whole(plan: "Plan", asked: Given, folder: Path | None) -> None:
         asked: Its options.
         folder: Folder of the logs, which may hold it already; None of a dry run without one.
     """
-    from casewise.evaluation import lone_ablations, make_plan, read_done
     from casewise.logs import resume_line
+    from casewise.runs import lone_ablations, make_plan, read_done
 
     lone = lone_ablations(plan.cells)
     if not lone:
@@ -153,7 +153,8 @@ def _offer_whole(plan: "Plan", asked: Given, folder: Path | None) -> None:
 
 
 def _note_plan(plan: "Plan", folder: Path) -> None:
-    from casewise.evaluation import SMOLLM2, total
+    from casewise.models import SMOLLM2
+    from casewise.runs import total
 
     models = dict.fromkeys(cell.model for cell in plan.cells)
     conditions = [cell.planned.condition for cell in plan.cells]
@@ -194,8 +195,8 @@ def _run_sweep(
     if view.dry_run and view.status:
         raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
     with err().status("loading"):
-        from casewise.evaluation import check_models, plan_sweep, read_done
         from casewise.logs import LogFolder
+        from casewise.runs import check_models, plan_sweep, read_done
     with working("planning"):
         plan, logs = plan_sweep(path, asked), LogFolder(folder)
         done = read_done(plan.cells, logs)

@@ -34,7 +34,8 @@ from casewise.files import address_of, is_elsewhere, quoted
 from casewise.sheets import count, money, terminal
 
 if TYPE_CHECKING:
-    from casewise.evaluation import (
+    from casewise.logs import LogFolder
+    from casewise.runs import (
         Budget,
         Cell,
         ClusterOptions,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
         Observers,
         RunResult,
     )
-    from casewise.logs import LogFolder
 
 
 def note_lacking(lacking: Sequence[str]) -> None:
@@ -67,7 +67,7 @@ def print_estimates(
         condition: Heading of the column that tells the rows of a model apart.
     """
     from casewise._front_running import estimates_table
-    from casewise.evaluation import total
+    from casewise.runs import total
 
     table = estimates_table(estimates, at_most=at_most, condition=condition)
     (requests, *_, least), (more, *_, most) = total(estimates), total((*estimates, *at_most))
@@ -239,7 +239,7 @@ def _signals_stop() -> Iterator[list[int]]:
 
     A signal that is ignored, as under ``nohup``, stays so.
     """
-    from casewise.evaluation import STOPPING
+    from casewise.runs import STOPPING
 
     met: list[int] = []
     terminals = [number for number in _STREAMS if os.isatty(number)]
@@ -277,7 +277,8 @@ def observed(progress: _Shown, place: Path) -> Iterator[Observers]:
     Raises:
         Exit: It was stopped; its ending was printed.
     """
-    from casewise.evaluation import Observers, told_of_local_models
+    from casewise.models import told_of_local_models
+    from casewise.runs import Observers
 
     endings: list[Ending] = []
 
@@ -321,12 +322,8 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs; a folder of another run, or server.
         Exit: The run was stopped; its ending was printed.
     """
-    from casewise.evaluation import (
-        make_budget,
-        resume,
-        run_cells,
-    )
     from casewise.logs import LogFolder
+    from casewise.runs import make_budget, resume, run_cells
 
     folder = LogFolder.at(log_dir)
     cells, done = resume(cells, folder, same_server=same_server)

@@ -10,7 +10,7 @@ from casewise.cli._options import argument, option
 from casewise.sheets import Column, Row, Sheet, Table, markdown, terminal
 
 if TYPE_CHECKING:
-    from casewise.evaluation import TargetCheck
+    from casewise.models import TargetCheck
 
 UNREAD = 1
 MOST_ARGUMENTS = 200
@@ -36,7 +36,7 @@ def check(
     """
     # Inspect takes seconds to import.
     with err().status("loading"):
-        from casewise.evaluation import check_target
+        from casewise.models import check_target
     with err().status("waiting for the bot"):
         found = check_target(target, message)
     print_as(format, _sheet(found))

@@ -4,8 +4,7 @@ Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them
 to import, so this room imports it where something is written, or read whole.
 """
 
-from casewise.logs._header import Header, TokenUsage
-from casewise.logs._read import (
+from casewise.logs.read import (
     ADDRESSES,
     ANSWERED_BY,
     BROKEN,
@@ -31,12 +30,14 @@ from casewise.logs._read import (
     TURNS_BY,
     Asked,
     Attempts,
+    Header,
     LogFolder,
     LoggedRun,
     LogHeader,
     Part,
     RunKey,
     SampleRecord,
+    TokenUsage,
     calls_of,
     counting,
     input_tokens,
@@ -47,11 +48,13 @@ from casewise.logs._read import (
     read_header,
     read_records,
     read_samples,
+    recorded_line,
+    resume_line,
     runs_of,
     without_keys,
+    without_option,
 )
-from casewise.logs._resume import recorded_line, resume_line, without_option
-from casewise.logs._write import LogStatus, LogWriter, end_killed, without_texts
+from casewise.logs.write import LogStatus, LogWriter, end_killed, without_texts
 
 __all__ = [
     "ADDRESSES",

@@ -1,1 +1,0 @@
-"""Plan of a run: every model under every condition, checked before anything is sent."""

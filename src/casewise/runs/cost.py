@@ -1,0 +1,342 @@
+"""Cost of a run: an estimate before it asks, and a cap while it does.
+
+A judgement is asked for only while what is spent, with what those in flight will probably cost, is
+below the cap; those in flight are finished and kept. So a run ends above its cap by less than what
+was in flight.
+"""
+
+import asyncio
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from casewise.cases import Case
+from casewise.choices import grader_words, rules_first
+from casewise.errors import UsageError
+from casewise.logs import ESTIMATED, TokenUsage, input_tokens
+from casewise.models.client import Prices, Underway
+from casewise.models.embedded import CONTEXT_TOKENS, SMOLLM2, is_in_process
+from casewise.models.open import model_info
+from casewise.protocols import Opening, render_grading
+from casewise.runs.condition import Condition
+from casewise.runs.sampling import DrawSettings
+
+BYTES_PER_TOKEN = 4.0
+"""Bytes of a prompt per token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean
+5.0) on our prompts of CASE-Bench."""
+
+FIRST_TOKEN_S, TOKENS_PER_S, CONNECTIONS = 1.0, 50.0, 10
+"""Speed of a usual server: seconds before an answer, its tokens a second; and Inspect's default of
+requests at once."""
+
+IN_PROCESS = (400.0, 20.0)
+"""Tokens a second that the embedded model reads and writes on two cores."""
+
+GRADE_TOKENS = 80
+"""Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
+
+DOUBTED = 0.19
+"""Share of replies that the rules doubt, for estimates: the mean over five sources that were left
+out of the fit (docs/method/replies.md)."""
+
+Tokens = Mapping[str, tuple[int, int]]
+"""Tokens in and out, by the model that used them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """Cost of one model under one condition: itself, or as a grader of replies."""
+
+    model: str
+    condition: str
+    """The condition in few words."""
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None where a price is unknown."""
+    grades: str | None = None
+    """The model whose replies it grades; None where it is no grader."""
+
+    @property
+    def title(self) -> str:
+        """The condition; a grader's also names the model whose replies it grades."""
+        return self.condition if self.grades is None else f"grades {self.grades}: {self.condition}"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCount:
+    """Number and tokens of a condition's requests to any model, each case asked once."""
+
+    requests: int
+    input_tokens: int
+
+    def times(self, number: float) -> "RequestCount":
+        """The counts multiplied by a number, rounded up."""
+        return RequestCount(
+            math.ceil(self.requests * number), math.ceil(self.input_tokens * number)
+        )
+
+
+def measure(condition: Condition) -> RequestCount:
+    """Count the requests of a condition and estimate their tokens."""
+    usual = condition.protocol.answer_tokens
+    requests = tokens = 0
+    tools = sum(len(tool.model_dump_json()) for tool in condition.tools)
+    for opening in condition.openings:
+        requests += len(opening.turns)
+        tokens += _asked(opening, usual, tools)
+    return RequestCount(requests, tokens)
+
+
+def prompt_tokens(prompt: str) -> int:
+    """The estimated length of a prompt, in tokens."""
+    return round(len(prompt.encode(errors="replace")) / BYTES_PER_TOKEN)
+
+
+def measure_grading(condition: Condition) -> RequestCount:
+    """Count the requests to a grader of a condition's replies, and estimate their tokens.
+
+    Each graded reply takes a request: the last of a conversation, or every one where the
+    conversation escalates, or is a script. Empty replies, and those that the provider itself
+    refused, take none; so this is the most.
+    """
+    usual = condition.protocol.answer_tokens
+    cases: list[Case | None] = [unit[0] for unit in condition.units]
+    cases += [None] if condition.script else []
+    prompts = [
+        prompt_tokens(prompt) + replies * usual
+        for case, opening in zip(cases, condition.openings, strict=True)
+        for prompt, replies in _gradings(case, opening, every=condition.escalates or case is None)
+    ]
+    return RequestCount(len(prompts), sum(prompts))
+
+
+def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[tuple[str, int]]:
+    """Prompts of a conversation for a grader, replies left blank, each with its number of replies.
+
+    Args:
+        case: Case whose query replies are graded against; None is a script, graded turn by turn.
+        opening: Conversation in which it is asked.
+        every: True if every reply is graded, and not the last one alone.
+    """
+    context = case.context.root if case is not None and case.context is not None else None
+    shown = json.dumps(context, ensure_ascii=False) if context else None
+    said = [(str(message.role), message.text) for message in opening.begun]
+    for place, turn in enumerate(opening.turns, start=1):
+        said += [("user", turn)] if place > 1 else []
+        if every or place == len(opening.turns):
+            yield render_grading(said, "", shown, turn if case is None else case.query), place
+        said.append(("assistant", ""))
+
+
+def estimate(
+    model: str,
+    condition: str,
+    count: RequestCount,
+    answer_tokens: int,
+    known: Prices,
+    *,
+    grades: str | None = None,
+) -> CostEstimate:
+    """Estimate the tokens and the cost of requests to a model.
+
+    Args:
+        model: Name of the model.
+        condition: The condition in few words.
+        count: Requests and their input tokens.
+        answer_tokens: Tokens of a usual answer.
+        known: The prices, as ``known_prices`` finds them.
+        grades: The model whose replies it grades, if it is a grader.
+    """
+    asked, answered = count.input_tokens, count.requests * answer_tokens
+    cost = known.cost(asked, answered)
+    return CostEstimate(model, condition, count.requests, asked, answered, cost, grades)
+
+
+def total(estimates: Sequence[CostEstimate]) -> tuple[int, int, int, float | None]:
+    """Requests, tokens in and out, and dollars; None where one of the prices is unknown."""
+    costs = [one.cost_usd for one in estimates if one.cost_usd is not None]
+    return (
+        sum(one.requests for one in estimates),
+        sum(one.input_tokens for one in estimates),
+        sum(one.output_tokens for one in estimates),
+        sum(costs) if len(costs) == len(estimates) else None,
+    )
+
+
+def usual_seconds(estimate: CostEstimate, connections: int | None) -> float:
+    """Seconds that requests take at the speed of usual servers, or of this machine.
+
+    Args:
+        estimate: Requests and their tokens.
+        connections: Requests at once; None is Inspect's default.
+    """
+    if is_in_process(estimate.model):
+        return estimate.input_tokens / IN_PROCESS[0] + estimate.output_tokens / IN_PROCESS[1]
+    waits = estimate.requests * FIRST_TOKEN_S + estimate.output_tokens / TOKENS_PER_S
+    return waits / (connections or CONNECTIONS)
+
+
+def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:
+    """Refuse tools that a model can't take, and conversations beyond its window, where known.
+
+    Raises:
+        UsageError: There are tools, and it takes none; or a conversation is larger than its window
+            even by a low estimate.
+    """
+    if condition.tools and is_in_process(model):
+        raise UsageError(
+            f"{model} takes no tools, and the deployment has {len(condition.tools)}: ask a model "
+            "that is served (openai-api/SERVICE/NAME, vllm/NAME...)"
+        )
+    info = model_info(model)
+    window = CONTEXT_TOKENS if model == SMOLLM2 else info and (info.context_length or None)
+    if not window:
+        return
+    answer = draw.config.max_tokens or condition.protocol.answer_tokens
+    for opening in condition.openings:
+        size = len(opening.text.encode(errors="replace"))
+        # Tokens of twice the usual size in bytes: nothing that might fit is refused.
+        least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
+        if least > window:
+            raise UsageError(
+                f"{model}: a conversation of at least {least:,} tokens does not fit into its "
+                f"window of {window:,} (it begins: {opening.turns[-1][:40]!r})"
+            )
+
+
+def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
+    """Tokens sent over a conversation: each request holds the tools and all that was said."""
+    before = (message.text for message in (*opening.messages, *opening.checked))
+    said = tools + sum(len(text.encode(errors="replace")) for text in before)
+    tokens = 0
+    for place, turn in enumerate(opening.turns):
+        said += len(turn.encode(errors="replace"))
+        tokens += round(said / BYTES_PER_TOKEN) + place * answer_tokens
+    return tokens
+
+
+def doubt_notes(grader: str | None) -> tuple[str, ...]:
+    """Note on the replies that a model is taken to grade where the rules read them first."""
+    if grader is None or not rules_first(grader):
+        return ()
+    return (
+        f"{grader_words(grader)}: the model grades only what the rules doubt; estimates of its "
+        f"cost take a share of {DOUBTED:.0%} of the replies",
+    )
+
+
+class SpentError(Exception):
+    """The cap is reached, and nothing is in flight any more."""
+
+
+class Budget:
+    """Cap on the cost of a run: it counts what answers cost, and admits no more at the cap.
+
+    Args:
+        cap: Dollars, over all starts.
+        before: Dollars that earlier starts spent.
+        prices: Prices of every model that answers; all are known.
+        expected: Dollars that a judgement will probably cost, until answers tell; 0 lets as many be
+            asked as there are workers.
+    """
+
+    def __init__(
+        self, cap: float, before: float, prices: Mapping[str, Prices], expected: float = 0.0
+    ) -> None:
+        self.cap = cap
+        self.stopped = False
+        """True if judgements were left unasked."""
+        self.estimated = 0.0
+        """Dollars of answers that told no tokens, by the plan's estimate."""
+        self._before = before
+        self._settled = 0.0
+        self._count = 0
+        self._prices = prices
+        self._expected = expected
+        self._live: dict[int, Underway] = {}
+        self._room = asyncio.Event()
+
+    @property
+    def spent(self) -> float:
+        """Dollars spent, those of earlier starts included."""
+        return self._before + self._settled + sum(map(self._cost, self._live.values()))
+
+    @property
+    def reason(self) -> str:
+        """Reason why the run stopped."""
+        spent = f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
+        return f"{spent} ({self.note})" if self.note else spent
+
+    @property
+    def note(self) -> str:
+        """Note on answers without a count of their tokens; empty where all have one."""
+        words = "estimated, as answers came without a count of their tokens"
+        return f"${self.estimated:.2f} of them {words}" if self.estimated else ""
+
+    @property
+    def _promised(self) -> float:
+        """Expected dollars once all in flight is answered, by what judgements cost so far."""
+        usual = self._settled / self._count if self._count else self._expected
+        # Thousands may wait for a batch; only few of them have had an answer.
+        above = (self._cost(sample) - usual for sample in self._live.values() if sample.answers)
+        in_flight = len(self._live) * usual + sum(max(0.0, dollars) for dollars in above)
+        return self._before + self._settled + in_flight
+
+    async def admit(self, sample: Underway) -> None:
+        """Let a sample ask, or hold it until there is room.
+
+        Raises:
+            SpentError: The cap is reached, and nothing in flight can make room.
+        """
+        while self._promised >= self.cap:
+            if self.stopped or (not self._live and self.spent >= self.cap):
+                self.stopped = True
+                self._wake()
+                raise SpentError
+            await self._room.wait()
+        self._live[id(sample)] = sample
+
+    def end(self, sample: Underway, *, judged: bool) -> None:
+        """End a sample's attempt, and count its cost.
+
+        Args:
+            sample: Sample that was admitted.
+            judged: True if it ended in a judgement; the mean cost of those predicts the next ones.
+        """
+        self.settle(tokens_of(self._live.pop(id(sample)).usage), judged)
+        self._wake()
+
+    def settle(self, used: Tokens, judgements: int) -> None:
+        """Count the tokens and judgements of a sample, or a shard that another process asked."""
+        by_estimate = {model: used[model] for model in used if model.endswith(ESTIMATED)}
+        self.estimated += cost_of(by_estimate, self._prices)
+        self._settled += cost_of(used, self._prices)
+        self._count += judgements
+
+    def _wake(self) -> None:
+        """Have the samples that wait check again for room."""
+        self._room.set()
+        self._room = asyncio.Event()
+
+    def _cost(self, sample: Underway) -> float:
+        return cost_of(tokens_of(sample.usage), self._prices)
+
+
+def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:
+    """Dollars for tokens; an unknown price counts as nothing."""
+    found = (
+        (prices.get(model.removesuffix(ESTIMATED), Prices()), tokens)
+        for model, tokens in used.items()
+    )
+    return sum(
+        (asked * (known.input or 0.0) + answered * (known.output or 0.0)) / 1e6
+        for known, (asked, answered) in found
+    )
+
+
+def tokens_of(usage: Mapping[str, TokenUsage]) -> Tokens:
+    """Tokens that models used."""
+    return {model: (input_tokens(used), used.output_tokens) for model, used in usage.items()}

@@ -1,0 +1,421 @@
+"""Folder of logs: its lock, what it holds of a plan, and who may go on in it.
+
+One process at a time works in a folder; whoever comes second is told who was first.
+"""
+
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+
+from casewise.errors import InputError, UsageError
+from casewise.files import address_of, hold, is_elsewhere
+from casewise.logs import (
+    ADDRESSES,
+    BROKEN,
+    LOCK,
+    OURS,
+    REDACTED,
+    RUNNING,
+    TARGETS,
+    Asked,
+    Attempts,
+    LogFolder,
+    LoggedRun,
+    LogHeader,
+    counting,
+    end_killed,
+    is_readable,
+    list_logs,
+    read_records,
+    recorded_line,
+    resume_line,
+    runs_of,
+    without_option,
+)
+from casewise.models.client import PatientModel, plain_url
+from casewise.models.embedded import InProcess
+from casewise.models.faults import FaultCounts, FaultKind, logged_kind
+from casewise.models.keys import redacted
+from casewise.models.open import server_address
+from casewise.runs.cost import Budget, Tokens, cost_of, tokens_of
+from casewise.runs.plan import Cell
+
+
+class Stage(StrEnum):
+    """Stage of a model under a condition."""
+
+    DONE = "done"
+    PARTLY = "partly"
+    FAILED = "failed"
+    """Given up after too many errors; the next start tries again what is not judged."""
+    NOT_BEGUN = "not begun"
+
+
+@dataclass(frozen=True, slots=True)
+class CellState:
+    """State of one model under one condition."""
+
+    state: Stage
+    judged: int
+    total: int
+    """Judgements asked for: cases, as often as each is asked."""
+    errors: int = 0
+    """Cases that ended in an error; of a cell that is done, they stay so."""
+    tokens: Tokens = field(default_factory=dict)
+    """Tokens by model; a grader's stand under its own name."""
+    log: Path | None = None
+    """Latest log that holds the judgements."""
+    kinds: Mapping[FaultKind, int] = field(default_factory=dict)
+    """Number of the errors that stay, by kind."""
+    finished: Set[Asked] = field(default_factory=set)
+    """Samples, each with its epoch, that need not be asked again; empty where all is done."""
+    run: str | None = None
+    """Id of the run that further logs would be parts of; None where nothing is begun."""
+    in_shards: bool = False
+    """True if logs that are parts hold some of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Progress of a plan in a folder."""
+
+    states: tuple[CellState, ...]
+    """States in the order of the cells."""
+    others: tuple[str, ...]
+    """Models and conditions that the folder holds and the plan does not."""
+
+    def errors(self, cells: Sequence[Cell]) -> FaultCounts:
+        """Number of cases whose errors stay, by model and kind."""
+        counts: FaultCounts = Counter()
+        for cell, state in zip(cells, self.states, strict=True):
+            counts.update({(cell.model, kind): number for kind, number in state.kinds.items()})
+        return counts
+
+    @property
+    def judged(self) -> int:
+        """Judgements over all cells."""
+        return sum(state.judged for state in self.states)
+
+    def spent(self, cells: Sequence[Cell]) -> float:
+        """Dollars that the requests took, at known prices; an unknown price counts as nothing."""
+        pairs = zip(cells, self.states, strict=True)
+        return sum(cost_of(state.tokens, cell.prices) for cell, state in pairs)
+
+
+def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
+    """Read the progress of a plan; no log is changed, and none is waited for.
+
+    Args:
+        cells: The plan.
+        log_dir: The folder; one that was read before is read again only where it has changed.
+
+    Raises:
+        UsageError: The texts of its logs were removed, so that nothing can be added to them.
+    """
+    headers: dict[str, list[LogHeader]] = {}
+    folder = LogFolder.at(log_dir)
+    for header in folder.headers():
+        if header.metadata.get(REDACTED):
+            raise UsageError(
+                f"{address_of(folder.path)} holds logs without their texts (casewise export "
+                "--to redacted-logs): a run can't go on there; give another --log-dir"
+            )
+        headers.setdefault(header.key.identity, []).append(header)
+    keys = [cell.identity for cell in cells]
+    states = tuple(
+        _state(cell, runs_of(headers.get(key, []))) for cell, key in zip(cells, keys, strict=True)
+    )
+    others = [title_of(logs[0]) for key, logs in headers.items() if key not in set(keys)]
+    return Done(states, tuple(dict.fromkeys(others)))
+
+
+def title_of(header: LogHeader) -> str:
+    """A log's model, condition and data set."""
+    return f"{header.condition.title} over {header.metadata.get('dataset')}"
+
+
+def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
+    """Make a budget that counts what earlier starts spent.
+
+    Raises:
+        UsageError: The cap is no amount, or a model has no known price.
+    """
+    if not 0 <= cap < float("inf"):
+        raise UsageError(f"--max-cost {cap}: give dollars, 0 or more")
+    prices = {model: known for cell in cells for model, known in cell.prices.items()}
+    unknown = [name for name, known in prices.items() if None in (known.input, known.output)]
+    if unknown:
+        raise UsageError(
+            f"--max-cost needs the price of every model, and {', '.join(unknown)} has none that is "
+            "known: give --price-in and --price-out (dollars a million tokens; a grader's are "
+            "--grader-price-in and --grader-price-out), or in a sweep's file price_in and "
+            "price_out of the model"
+        )
+    # A whole batch is under way before the first answer says what it took.
+    usual = [
+        cell.cost_usd / cell.judgements
+        for cell in cells
+        if cell.request.batch and cell.cost_usd is not None and cell.judgements
+    ]
+    return Budget(cap, done.spent(cells), prices, max(usual, default=0.0))
+
+
+def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
+    states = [_state_of(run, cell) for run in runs]
+    begun = CellState(Stage.NOT_BEGUN, 0, cell.judgements)
+    return max(states, key=lambda one: (one.judged, one.state is Stage.DONE), default=begun)
+
+
+def _state_of(run: LoggedRun, cell: Cell) -> CellState:
+    held = [_Held.of(header, cell) for header in run.logs]
+    counted = counting([log.attempts for log in held])
+    # Another start may have had more cases.
+    wanted = set(cell.planned.condition.sample_ids)
+    judged = {asked for log in counted for asked in log.judged if asked[0] in wanted}
+    stayed = {asked for log in counted for asked in log.stayed if asked[0] in wanted}
+    latest = run.logs[-1]
+    done = len(judged) + len(stayed) >= cell.judgements
+    failed = not done and latest.log.status == "error"
+    begun = Stage.PARTLY if judged else Stage.NOT_BEGUN
+    return CellState(
+        state=Stage.DONE if done else Stage.FAILED if failed else begun,
+        judged=len(judged),
+        total=cell.judgements,
+        errors=len(stayed) + sum(len(attempts.open) for attempts in counted if failed),
+        tokens=_tokens_of(run, held),
+        log=latest.path,
+        kinds=Counter(
+            kind
+            for log, counts in zip(held, counted, strict=True)
+            for asked, kind in log.errors.items()
+            if asked in counts.stayed
+        ),
+        # Over millions it would take gigabytes, for nothing.
+        finished=set() if done else judged | stayed,
+        run=run.first.run,
+        in_shards=any(header.part is not None for header in run.logs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Part of a cell that one log holds."""
+
+    attempts: Attempts
+    tokens: Tokens
+    errors: Mapping[Asked, FaultKind] = field(default_factory=dict)
+    """Kinds of the errors that cases ended in."""
+
+    @classmethod
+    def of(cls, header: LogHeader, cell: Cell) -> "_Held":
+        """Part that a log holds; epochs that the cell doesn't ask for are left out."""
+        epochs = range(1, cell.request.epochs + 1)
+        if header.part is not None and header.all_judged:
+            attempts = Attempts.of_header(header) if header.part.epoch in epochs else Attempts()
+            return cls(attempts, tokens_of(header.log.stats.model_usage))
+        try:
+            records = [record for record in read_records(header) if record.epoch in epochs]
+        except InputError:  # cut short: a start sets it aside
+            records = []
+        errors = {
+            (record.case, record.epoch): logged_kind(record.error)
+            for record in records
+            if record.error is not None
+        }
+        tokens = _sum_of(tokens_of(record.usage) for record in records)
+        return cls(Attempts.of_records(header, records), tokens, errors)
+
+
+def _tokens_of(run: LoggedRun, held: Sequence[_Held]) -> Tokens:
+    """Tokens of all parts, and of the whole log with the most judgements: it holds the others'."""
+    logs = list(zip(run.logs, held, strict=True))
+    whole = [log for header, log in logs if header.part is None]
+    parts = [log.tokens for header, log in logs if header.part is not None]
+    most = max(whole, key=lambda log: len(log.attempts.judged), default=None)
+    return _sum_of([*parts, *([most.tokens] if most is not None else [])])
+
+
+def _sum_of(parts: Iterable[Tokens]) -> Tokens:
+    total: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        for model, (asked, answered) in part.items():
+            before = total.get(model, (0, 0))
+            total[model] = (before[0] + asked, before[1] + answered)
+    return total
+
+
+MADE_WITH = "made_with"
+"""Key in a log's metadata of the settings that a model's numbers depend on: see
+``InProcess.made_with``."""
+
+
+@contextmanager
+def locked(folder: Path, what: Path | None = None) -> Iterator[None]:
+    """Hold a folder while the block runs, with this command in the note.
+
+    Args:
+        folder: Folder of the lock; made if it is absent.
+        what: Folder that messages name; None is that of the lock.
+
+    Raises:
+        UsageError: Another process is at work there.
+        OSError: The folder can't be written.
+    """
+    with hold(folder / LOCK, what=what, command=command_line()):
+        yield
+
+
+def command_line() -> str:
+    """Command that started this process, without keys."""
+    return redacted(shlex.join(["casewise", *sys.argv[1:]]))
+
+
+def is_command() -> bool:
+    """Tell whether this process is a command of casewise's."""
+    return Path(sys.argv[0]).stem in ("casewise", "__main__")
+
+
+def resume_command(log_dir: Path, *, capped: bool) -> str | None:
+    """Command that goes on in a folder; None where this process is not casewise's."""
+    if not is_command():
+        return None
+    arguments = sys.argv[1:]
+    if capped:
+        arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]
+    return redacted(resume_line(arguments, log_dir))
+
+
+@contextmanager
+def hold_folder(log_dir: Path) -> Iterator[tuple[str, ...]]:
+    """Hold a log folder for a start of a run, and set in order what a killed one left.
+
+    Yields:
+        Notes on logs that can't be read.
+
+    Raises:
+        UsageError: Another process runs in the folder.
+        OSError: The folder can't be written.
+    """
+    if is_elsewhere(log_dir):
+        yield ()
+        return
+    with locked(log_dir / OURS, log_dir):
+        yield tuple(_set_in_order(log_dir))
+
+
+def _set_in_order(log_dir: Path) -> Iterator[str]:
+    """Put logs of killed processes into Inspect's form, and logs that can't be read aside."""
+    for path in list_logs(log_dir):
+        if not is_readable(path):
+            aside = path.name + BROKEN
+            path.replace(path.with_name(aside))
+            yield f"{path.name} can't be read; it is now {aside}, and what it held is judged again"
+        elif path.suffix == RUNNING:
+            end_killed(path)
+
+
+def resume(
+    cells: Sequence[Cell], folder: LogFolder, *, same_server: bool = False
+) -> tuple[list[Cell], Done]:
+    """Check that a plan may go on, or begin, in a folder.
+
+    Args:
+        cells: The plan.
+        folder: The folder.
+        same_server: True if a model at another address than before is the same.
+
+    Returns:
+        The cells with the addresses of their servers, and their progress.
+
+    Raises:
+        UsageError: The folder holds a run that was stopped, and nothing of the plan; or a model's
+            answers from another address; or what ``read_done`` refuses.
+    """
+    done, headers = read_done(cells, folder), folder.headers()
+    planned = {cell.identity: cell for cell in cells}
+    held = [(header, header.key.identity) for header in headers]
+    where = address_of(folder.path)
+    if not any(key in planned for _, key in held):
+        for run in runs_of(headers):
+            if not run.complete and _holds_answers(run.logs):
+                command = recorded_line(run.logs, folder.path) or "start it with its own options"
+                raise UsageError(
+                    f"{where} holds a run that was stopped ({title_of(run.first)}), and nothing of "
+                    f"this one. To go on with that: {command}; for this one, give another --log-dir"
+                )
+    addressed, opened = list[Cell](), dict[str, str]()
+    for key, cell in planned.items():
+        # Another target of the name is another file, and is asked anew.
+        model = None if cell.model.startswith(f"{TARGETS}/") else cell.model
+        before = [
+            header
+            for header, other in held
+            if other == key or (header.model == model and other not in planned)
+        ]
+        known = dict.fromkeys(chain.from_iterable(map(_addresses_of, before)))
+        request = cell.request
+        asked = cell.model, request.model_base_url, request.model_arg
+        now = opened[str(asked)] = opened.get(str(asked)) or server_address(*asked)
+        is_known = same_server or now in known or not (now and known)
+        if not is_known and _holds_answers(before):
+            raise UsageError(
+                redacted(
+                    f"{where}: {cell.model} was asked at {' and '.join(known)}, and is now at "
+                    f"{now}: if it is the same, as a server that was started again, give "
+                    "--same-server; else another --log-dir"
+                )
+            )
+        addresses = dict.fromkeys((now, *known)) if now else ()
+        addressed.append(replace(cell, addresses=tuple(addresses)))
+    return addressed, done
+
+
+def _addresses_of(header: LogHeader) -> Iterable[str]:
+    given = plain_url(header.log.eval.model_base_url or "")
+    return header.metadata.get(ADDRESSES) or filter(None, [given])
+
+
+def _holds_answers(headers: Iterable[LogHeader]) -> bool:
+    with suppress(InputError):
+        return any(record.judged for header in headers for record in read_records(header))
+    return False
+
+
+def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:
+    """Every log of a folder that belongs to the cells, in their order."""
+    places = {cell.identity: place for place, cell in enumerate(cells)}
+    placed = [(places.get(header.key.identity), header.path) for header in folder.headers()]
+    return tuple(path for _, path in sorted(entry for entry in placed if entry[0] is not None))
+
+
+def check_same_numbers(models: Iterable[PatientModel], folder: LogFolder) -> None:
+    """Refuse to complete what a model judged in floating-point numbers of another width.
+
+    Unless a model argument sets it, the width follows the machine; a folder that is taken to
+    another machine would be completed in other numbers without notice.
+
+    Raises:
+        UsageError: A log of the folder is of the same model in another width, set by no argument.
+    """
+    own = {
+        model.title: dict(model.api.made_with)["dtype"]
+        for model in models
+        if isinstance(model.api, InProcess)
+        and "dtype" not in model.model_args
+        and model.api.made_with
+    }
+    for header in folder.headers() if own else ():
+        made_with = header.metadata.get(MADE_WITH) or {}
+        dtype, now = made_with.get("dtype"), own.get(header.model)
+        if dtype and now and dtype != now and "dtype" not in header.log.eval.model_args:
+            raise UsageError(
+                f"{address_of(folder.path)}: {header.model} judged here in {dtype} on "
+                f"{made_with.get('device')}; on this machine it would go on in {now}. Go on "
+                "where it ran, or begin anew in another --log-dir"
+            )

@@ -1,0 +1,585 @@
+"""Plan of a run: every product of its options that means something, a cell for each model.
+
+Everything that can be checked without a model is checked here, before anything is sent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inspect_ai.model import ModelUsage
+
+from casewise.cases import GROUPS, CaseSet
+from casewise.choices import RULES, Sampling, grading_model, read_grader, rules_first
+from casewise.contexts import differing_parameters, swap_cases
+from casewise.errors import ModelError, UsageError, choose_from
+from casewise.logs import TARGETS, RunKey, without_keys
+from casewise.models.client import BATCH_NOTE, Prices, check_batches
+from casewise.models.keys import refuse_password, refuse_secret
+from casewise.models.open import check_grader, check_name, known_prices
+from casewise.models.target import is_target, load_target, open_again
+from casewise.options import (
+    NONE,
+    ConditionOptions,
+    Option,
+    RunOptions,
+    key,
+    options_of,
+    products,
+    read,
+)
+from casewise.protocols import BARE_RUNG, Delivery, Protocol, Unit, find_protocol, load_ladder
+from casewise.runs.condition import (
+    Condition,
+    RungNotShownError,
+    draws,
+    make_condition,
+    opened,
+    task_version,
+)
+from casewise.runs.cost import (
+    DOUBTED,
+    GRADE_TOKENS,
+    CostEstimate,
+    RequestCount,
+    check_window,
+    doubt_notes,
+    estimate,
+    measure,
+    measure_grading,
+    usual_seconds,
+)
+from casewise.runs.sampling import (
+    NO_LOGPROBS,
+    WITHOUT_LOGPROBS,
+    DrawSettings,
+    check_settings,
+    check_taken,
+    make_draw,
+    setting_parts,
+)
+
+
+class Need(NamedTuple):
+    """Condition under which an option means something."""
+
+    words: str
+    met: Callable[[RunOptions], object]
+
+
+def _protocol(run: RunOptions) -> Protocol:
+    return find_protocol(run.protocol)
+
+
+def _has_rungs(run: RunOptions) -> bool:
+    protocol = _protocol(run)
+    in_context = protocol.unit is Unit.CASE and Delivery.JUDGE in protocol.deliveries
+    return protocol.acts or in_context
+
+
+def _has_context(run: RunOptions) -> bool:
+    return run.evidence is None and run.delivery != Delivery.NONE
+
+
+def _has_plain_context(run: RunOptions) -> bool:
+    return _has_context(run) and not (run.deployment or run.ablate or run.vary)
+
+
+_ACTS = Need(
+    "a protocol whose replies are graded (--protocol respond), and no --evidence",
+    lambda run: _protocol(run).acts and run.evidence is None,
+)
+_CONTEXT = "contexts of the cases: no --delivery none, no --evidence"
+
+NEEDS: Mapping[str, Need] = {
+    "evidence": Need("a protocol that acts, or judges a case in its context", _has_rungs),
+    "rung": Need("--evidence", lambda run: run.evidence is not None),
+    "delivery": Need(
+        "a protocol that has it, and no --evidence, whose rungs say where the context stands",
+        lambda run: run.evidence is None and run.delivery in _protocol(run).deliveries,
+    ),
+    "ablate": Need(_CONTEXT, _has_context),
+    "deployment": _ACTS,
+    "vary": _ACTS,
+    "swap": Need(
+        f"{_CONTEXT}, no --deployment, and nothing else that changes them: --ablate, --vary",
+        _has_plain_context,
+    ),
+    "prompt": Need(
+        "a protocol that judges (binary, score, probability)", lambda run: not _protocol(run).acts
+    ),
+    "pairs": Need(
+        "a protocol that asks of pairs: rank", lambda run: _protocol(run).unit is Unit.PAIR
+    ),
+    "grader": Need("replies to grade: --protocol respond", lambda run: _protocol(run).acts),
+    "samples": Need("a protocol that averages answers", lambda run: _protocol(run).repeats),
+    "seed": Need(
+        "--vary, or answers that are drawn (--sampling reference)",
+        lambda run: run.vary is not None or draws(run),
+    ),
+}
+"""What options need; each may need only what stands above it."""
+
+EACH = "each"
+"""Word for every part by which any two twins differ."""
+
+
+def runs_of(given: Mapping[str, Any], folder: Path | None = None) -> list[RunOptions]:
+    """Every run that options ask for, each once.
+
+    What means nothing in a product is left out of it, as an ablation where there is no context; a
+    product with a delivery or a ladder that its protocol hasn't is left out.
+
+    Args:
+        given: Options as ``options.read`` gives them.
+        folder: Folder that files of targets are relative to; None is the current one.
+
+    Raises:
+        UsageError: A value that can't be used, or that means nothing in any product.
+        InputError: A target, a ladder or cases that can't be used.
+    """
+    known = options_of(RunOptions)
+    refuse_password(known["model_base_url"].spelling, given.get("model_base_url"))
+    asked = {name: _checked(known[name], value) for name, value in given.items()}
+    fates: dict[tuple[str, Any], str] = {}
+    runs: list[RunOptions] = []
+    for options in _by_target(asked, folder):
+        for run in products(RunOptions, options):
+            runs += (one for one in _settled(run, fates) if one not in runs)
+    if lost := next(filter(None, fates.values()), None):
+        raise UsageError(lost)
+    models = list(dict.fromkeys(run.model for run in runs))
+    return sorted(runs, key=lambda run: models.index(run.model))
+
+
+def _checked(option: Option, given: Any) -> Any:
+    """Values of an option in their own form.
+
+    Raises:
+        UsageError: One can't be used, or holds a secret.
+    """
+    if option.name not in _READERS:
+        return given
+    return [value if value is None else _READERS[option.name](value) for value in given]
+
+
+def _read_grader(text: str) -> str | None:
+    grader = read_grader(text)
+    if (model := grading_model(grader)) is not None:
+        check_grader(model)
+    return None if grader == RULES else grader
+
+
+def _read_arguments(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name in given:
+        refuse_secret("--model-arg", name)
+    return given
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "ablate": lambda names: ",".join(part.strip() for part in names.split(",")),
+    "grader": _read_grader,
+    "model_arg": _read_arguments,
+    "generate": lambda settings: check_settings("--generate", settings),
+}
+
+
+def _by_target(asked: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
+    """The options of models, and of each target, whose address and arguments are its own."""
+    given = asked.get("model", [])
+    targets = [load_target(name, folder) for name in given if is_target(name)]
+    models = [name for name in given if not is_target(name)]
+    if models or not targets:
+        yield {**asked, "model": models} if models else dict(asked)
+    elif asked.keys() & {"model_arg", "model_base_url"}:
+        raise UsageError("--model-arg and --model-base-url: a target's stand in its file")
+    names = [target.model for target in targets]
+    for place, target in enumerate(targets):
+        if target.model in names[:place]:
+            raise UsageError(f"{target.given}: another target is named {target.name!r} as well")
+        yield {
+            **asked,
+            "model": [target.model],
+            "model_arg": [target.arguments],
+            "model_base_url": None,
+        }
+
+
+def _settled(run: RunOptions, fates: dict[tuple[str, Any], str]) -> Iterator[RunOptions]:
+    """Runs of a product: without what means nothing, by each rung, with each part to swap.
+
+    Args:
+        run: Product of the axes.
+        fates: Reason why a value was left out of every product so far, by its option; empty of
+            one that a product holds. It is added to.
+    """
+    protocol = _protocol(run)
+    for name, need in NEEDS.items():
+        value = getattr(run, name)
+        if value is None or need.met(run):
+            continue
+        reason = f"{options_of(RunOptions)[name].spelling} {value} needs {need.words}"
+        if name == "evidence" or (name == "delivery" and run.evidence is None):
+            if name == "delivery":
+                known = choose_from(value, protocol.deliveries)
+                reason = f"protocol {protocol} has no delivery {value!r}: {known}"
+            fates.setdefault(("protocol", run.protocol), reason)
+            fates.setdefault((name, value), reason)
+            return
+        fates.setdefault((name, value), reason)
+        nothing: dict[str, Any] = {name: None}
+        run = replace(run, **nothing)
+    fates |= {(name, getattr(run, name)): "" for name in ("protocol", *NEEDS)}
+    yield from _opened_up(run, protocol)
+
+
+def _opened_up(run: RunOptions, protocol: Protocol) -> Iterator[RunOptions]:
+    """A run at every rung of its ladder, or with every part to swap."""
+    if run.evidence is not None:
+        ladder = load_ladder(run.evidence)
+        for name in ladder.rungs if run.rung is None else [run.rung]:
+            place = ladder.find(name).delivery if protocol.acts else Delivery.JUDGE
+            yield replace(run, rung=name, delivery=str(place))
+        return
+    run = replace(run, delivery=run.delivery or str(protocol.deliveries[0]))
+    if run.swap != EACH:
+        yield run
+        return
+    cases = opened(run.cases).cases
+    for name in (*differing_parameters(cases), *GROUPS):
+        if swap_cases(cases, name):
+            yield replace(run, swap=name)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCondition:
+    """One condition of a run, whichever model is asked."""
+
+    condition: Condition
+    extent: RequestCount
+    version: str
+    """Version of the task, another one for other cases or another wording."""
+    grading: RequestCount | None = None
+    """Requests to the model that grades the replies; None where none does."""
+
+
+_OF_MODEL = ("model", "model_arg", "generate")
+"""Axes that stand elsewhere in a log than among the arguments of its task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model under one condition: a task of a run."""
+
+    model: str
+    planned: PlannedCondition
+    request: RunOptions
+    """Options that it is asked with, one value of each."""
+    draw: DrawSettings
+    estimate: CostEstimate
+    grading: CostEstimate | None = None
+    """Cost of the model that grades the replies; None where none does."""
+    addresses: tuple[str, ...] = ()
+    """Address of the server, then those of earlier starts; empty of a model that is loaded."""
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars that the model and its grader will probably take; None with an unknown price."""
+        own, grader = self.estimate.cost_usd, self.grading.cost_usd if self.grading else 0.0
+        return None if own is None or grader is None else own + grader
+
+    @property
+    def usual(self) -> dict[bool, ModelUsage]:
+        """Estimated tokens of a request to the model, and under True to its grader."""
+        return {
+            one is self.grading: ModelUsage(
+                input_tokens=round(one.input_tokens / one.requests),
+                output_tokens=round(one.output_tokens / one.requests),
+            )
+            for one in (self.estimate, self.grading)
+            if one is not None and one.requests
+        }
+
+    @property
+    def acts(self) -> bool:
+        """Tell whether the model plays the chatbot, and not a judge."""
+        return self.planned.condition.protocol.acts
+
+    @property
+    def task(self) -> str:
+        """The task's name in Inspect."""
+        return f"casewise/{self.planned.condition.protocol.task}"
+
+    @property
+    def judgements(self) -> int:
+        """Number of judgements: samples, as often as each is asked."""
+        return self.planned.condition.size * self.request.epochs
+
+    @property
+    def sampling(self) -> Sampling:
+        """Sampling of this model."""
+        return self.draw.sampling
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the task, as its log holds them: files by their whole paths."""
+        every = {**key(self.request), "limit": self.request.limit, "sampling": str(self.sampling)}
+        options = options_of(RunOptions)
+        arguments = {
+            name: options[name].in_full(value)
+            for name, value in every.items()
+            if value is not None and name not in _OF_MODEL
+        }
+        held = self.planned.condition.held
+        return arguments if held is None else arguments | {"cases": held}
+
+    @property
+    def sent_seed(self) -> int | None:
+        """The seed that the provider gets; None where it would make several answers one."""
+        once = self.draw.samples == self.request.epochs == 1
+        return self.request.seed if once and draws(self.request) else None
+
+    @property
+    def identity(self) -> str:
+        """Identity of all runs of one model under one condition; see ``RunKey``."""
+        return RunKey(
+            self.task,
+            self.planned.version,
+            self.model,
+            self.arguments,
+            without_keys(self.request.model_arg),
+            self.draw.settings,
+        ).identity
+
+    @property
+    def own_prices(self) -> Prices:
+        """Prices of the model that were given."""
+        return Prices(self.request.price_in, self.request.price_out)
+
+    @property
+    def prices(self) -> dict[str, Prices]:
+        """Known prices of the models that are asked: this one, and its grader."""
+        return _prices(self.request)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes to read beforehand."""
+        condition = self.planned.condition
+        return (
+            *condition.notes,
+            *((BATCH_NOTE,) if self.request.batch else ()),
+            *(doubt_notes(self.request.grader) if self.grading is not None else ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked run."""
+
+    cells: tuple[Cell, ...]
+    unasked: tuple[str, ...] = ()
+    """Notes on rungs of a ladder that a model can't be asked, or no case has."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes to read beforehand."""
+        every = (*self.unasked, *(line for cell in self.cells for line in cell.notes))
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Name of each cell's condition, with what two alike differ by."""
+        return tuple(
+            ", ".join((cell.estimate.condition, *_differences(cell, self.cells)))
+            for cell in self.cells
+        )
+
+    @property
+    def minutes(self) -> float:
+        """Minutes that it takes, where each model is asked by itself and as quickly as usual."""
+        seconds: dict[str, float] = {}
+        for cell in self.cells:
+            for one in filter(None, (cell.estimate, cell.grading)):
+                took = usual_seconds(one, cell.request.max_connections)
+                seconds[one.model] = seconds.get(one.model, 0.0) + took
+        return max(seconds.values(), default=0.0) / 60
+
+    @property
+    def estimates(self) -> tuple[CostEstimate, ...]:
+        """Estimates of each model under each condition, then those of its graders."""
+        gradings = (cell.grading for cell in self.cells)
+        return (*(cell.estimate for cell in self.cells), *filter(None, gradings))
+
+    @property
+    def judgements(self) -> int:
+        """Number of judgements over all models and conditions."""
+        return sum(cell.judgements for cell in self.cells)
+
+
+def _differences(cell: Cell, cells: Sequence[Cell]) -> Iterator[str]:
+    """Options by which a cell differs from others of its model and of the same condition."""
+    own, condition = key(cell.request), (cell.model, cell.estimate.condition)
+    alike = [
+        key(other.request)
+        for other in cells
+        if (other.model, other.estimate.condition) == condition
+    ]
+    for name in options_of(RunOptions):
+        values = {str(axes.get(name)) for axes in alike}
+        if len(values) > 1 and name not in _OF_MODEL:
+            yield f"{name.replace('_', ' ')} {str(own.get(name, NONE)).split('/')[-1]}"
+
+
+def lone_ablations(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Parts removed from contexts (``recipient,urgency``) with no run over whole ones beside."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    whole: set[tuple[str, ...]] = set()
+    for cell in cells:
+        one = cell.planned.condition
+        family = (cell.model, one.protocol.name, one.delivery, one.data.hash)
+        if one.ablation is None:
+            whole.add(family)
+        else:
+            found.setdefault(family, []).append(",".join(one.ablation.names))
+    lone = (names for family, names in found.items() if family not in whole)
+    return tuple(dict.fromkeys(name for names in lone for name in names))
+
+
+def make_plan(
+    asked: Mapping[str, Any],
+    held: CaseSet | None = None,
+    *,
+    folder: Path | None = None,
+    withhold: bool = False,
+) -> Plan:
+    """Check everything that can be checked without a model, and count what will be asked.
+
+    Args:
+        asked: Options by name (``casewise.options.RunOptions``), of axes one value or several,
+            whose every product is asked.
+        held: The cases, where no file holds them.
+        folder: Folder that paths of files are relative to; None is the current one.
+        withhold: True if logs hold no text of cases and answers; a new start asks again what no log
+            holds.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+        InputError: Cases or a template that can't be used.
+        ModelError: A model without its provider, or a provider that gives no log-probabilities
+            under ``probability``.
+    """
+    runs = runs_of(read(RunOptions, asked, folder), folder)
+    conditions: dict[str, PlannedCondition | None] = {}
+    refused: dict[tuple[str, str], list[str]] = {}
+    notes = []
+    cells: dict[str, Cell] = {}
+    for run in (replace(one, withhold=withhold) for one in runs):
+        name = repr({name: getattr(run, name) for name in options_of(ConditionOptions)})
+        if name not in conditions:
+            try:
+                conditions[name] = plan_condition(run, held)
+            except RungNotShownError as error:
+                if run.rung == BARE_RUNG:
+                    raise
+                conditions[name] = None
+                notes.append(f"{error}: it is left out")
+        if (planned := conditions[name]) is None:
+            continue
+        try:
+            cell = plan_cell(planned, run)
+            cells.setdefault(cell.identity, cell)
+        except UsageError as error:
+            if run.rung is None or len(runs) == 1:
+                raise
+            refused.setdefault((run.model, str(error)), []).append(run.rung)
+    asked_models = {cell.model for cell in cells.values()}
+    for (model, reason), rungs in refused.items():
+        if model not in asked_models:
+            raise UsageError(reason)
+        notes.append(f"{model} can't be asked rung {' or '.join(rungs)}: {reason}")
+    return Plan(tuple(cells.values()), tuple(notes))
+
+
+def plan_condition(run: ConditionOptions, held: CaseSet | None = None) -> PlannedCondition:
+    """Check and settle a condition, and count its requests.
+
+    Raises:
+        UsageError: A change that means nothing for these cases.
+        InputError: Cases or a template that can't be used.
+    """
+    condition = make_condition(run, held)
+    grading = None
+    if run.grading_model is not None:
+        grading = measure_grading(condition)
+        grading = grading.times(DOUBTED) if rules_first(run.grader) else grading
+    return PlannedCondition(condition, measure(condition), task_version(condition), grading)
+
+
+def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
+    """Make the cell of a model under a condition, with the estimates of its cost.
+
+    Raises:
+        UsageError: A setting that can't be given, a conversation larger than the model's window,
+            tools that the model can't take, or no batch interface.
+        ModelError: A model without its provider, or a provider that gives no log-probabilities
+            under ``probability``.
+    """
+    protocol, model, grader = planned.condition.protocol, run.model, run.grading_model
+    for name in filter(None, (model, grader)):
+        check_name(name)
+    if run.batch:
+        check_batches(model, grader)
+    if protocol.candidates and model.split("/")[0] in NO_LOGPROBS:
+        raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
+    draw = make_draw(run, model, run.generate)
+    check_taken("--generate", model, draw.settings, run.model_arg)
+    if protocol.acts:
+        check_window(planned.condition, draw, model)
+    if model.startswith(f"{TARGETS}/"):
+        planned, run = _fit_to_target(planned, draw, run)
+    prices = _prices(run)
+    title = replace(planned.condition.identity, settings=setting_parts(draw.settings)).text
+    count = planned.extent.times(draw.samples * run.epochs)
+    usual = min(protocol.answer_tokens, draw.config.max_tokens or protocol.answer_tokens)
+    estimated = estimate(model, title, count, usual, prices[model])
+    grading = None
+    if planned.grading is not None and grader is not None:
+        count, known = planned.grading.times(run.epochs), prices[grader]
+        grading = estimate(grader, title, count, GRADE_TOKENS, known, grades=model)
+    return Cell(model, planned, run, draw, estimated, grading)
+
+
+def _fit_to_target(
+    planned: PlannedCondition, draw: DrawSettings, run: RunOptions
+) -> tuple[PlannedCondition, RunOptions]:
+    """The condition and options as a target takes them, its timeout among them.
+
+    Raises:
+        UsageError: Something would reach it only in part.
+    """
+    target = open_again(run.model_arg)
+    condition = planned.condition
+    if target.tells_context:
+        condition = condition.undescribed
+        version = task_version(condition)
+        planned = replace(planned, condition=condition, extent=measure(condition), version=version)
+    system = ["system"] if draw.system else []
+    contexts = (case.context.root for case in condition.data.cases if case.context is not None)
+    target.check(
+        ([*system, *(said.role for said in opening.begun)] for opening in condition.openings),
+        draw.settings,
+        bool(condition.tools),
+        map(condition.told, condition.units),
+        contexts,
+    )
+    return planned, replace(run, attempt_timeout=run.attempt_timeout or target.timeout)
+
+
+def _prices(run: RunOptions) -> dict[str, Prices]:
+    """Known prices of a model, and of the grader of its replies."""
+    given = {run.model: Prices(run.price_in, run.price_out)}
+    if run.grading_model is not None:
+        grader = Prices(run.grader_price_in, run.grader_price_out)
+        given.setdefault(run.grading_model, grader)
+    return {name: known_prices(name, prices, batch=run.batch) for name, prices in given.items()}

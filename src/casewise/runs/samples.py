@@ -1,0 +1,473 @@
+"""Samples and the logs that hold them: units as Inspect's samples, pieces of a run, headers.
+
+A short run is one log. Of a longer one, and of what an earlier start left open, each log names the
+run that it is a part of, and the place of each of its cases in the whole. So whoever reads a folder
+puts the parts together again, whatever wrote them, in whatever order, and however often.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalConfig, EvalDataset, EvalPlan, EvalPlanStep, EvalSpec
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelConfig,
+)
+from inspect_ai.scorer import Metric, SampleScore
+from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
+from pydantic import PrivateAttr, ValidationError, model_serializer
+
+import casewise
+from casewise.cases import (
+    Case,
+    ToolDefinition,
+    Turn,
+    digest,
+    flags_query,
+    other_labels,
+    wanted_reply,
+)
+from casewise.choices import RULES, Sampling
+from casewise.logs import ADDRESSES, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
+from casewise.models.client import BATCHED_AT_ONCE, PatientModel, Watch
+from casewise.models.embedded import InProcess, is_in_process
+from casewise.models.open import attempt_timeout, open_model
+from casewise.protocols import Opening, RunCondition, Script, grader_version
+from casewise.runs.condition import Condition, script_id, unit_id
+from casewise.runs.folder import MADE_WITH, CellState, Stage, command_line, is_command
+from casewise.runs.plan import Cell
+from casewise.runs.sampling import DrawSettings, setting_parts
+
+_PROCESS, _number = uuid4().hex, count()
+
+
+def to_message(turn: Turn) -> ChatMessage:
+    """A turn as Inspect's message; its tool calls have ids."""
+    # With ids of ours: Inspect would ask the system for random bytes for each message.
+    said: dict[str, Any] = {"id": f"{_PROCESS}.{next(_number)}", "content": turn.content}
+    match turn.role:
+        case "system":
+            return ChatMessageSystem(**said)
+        case "user":
+            return ChatMessageUser(**said)
+        case "assistant":
+            calls = [
+                ToolCall(id=call.id or "", function=call.name, arguments=dict(call.arguments))
+                for call in turn.tool_calls
+            ]
+            return ChatMessageAssistant(**said, tool_calls=calls or None)
+        case "tool":
+            return ChatMessageTool(**said, tool_call_id=turn.tool_call_id, function=turn.name)
+
+
+class _AsDefined(ToolParams):
+    """A JSON schema that is sent as it is: Inspect knows only some keywords of such schemas."""
+
+    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @model_serializer(mode="plain")
+    def _whole(self) -> dict[str, Any]:
+        # A copy: providers remove the keywords that they take to be unknown to servers.
+        return deepcopy(self._given)
+
+
+def to_tool(tool: ToolDefinition) -> ToolInfo:
+    """A definition as Inspect's, of which name, description and parameters are sent as they are."""
+    try:
+        parameters = _AsDefined.model_validate(tool.parameters)
+    except ValidationError:
+        parameters = _AsDefined()
+    parameters._given = dict(tool.parameters)
+    return ToolInfo(name=tool.name, description=tool.description, parameters=parameters)
+
+
+REPLIES = "replies"
+"""Key in a sample of the number of its replies."""
+
+TURNS = "later_turns"
+"""Key in a sample of the user's turns after the first reply."""
+
+OPENINGS = "openings"
+"""Key in a sample of the prompts of further openings, each a conversation of its own."""
+
+TWIN = "twin"
+"""Key in a pair's sample of the columns of its second case."""
+
+EXPECTATIONS = "expectations"
+"""Key in a sample of the replies that the deployer wants, turn by turn."""
+
+GRADE_ALL = "grade_all"
+"""Key in a sample: true if every reply is graded against the query, and not the last one alone."""
+
+QUERY = "query"
+CONTEXT = "context"
+HISTORY = "history"
+LANGUAGE = "language"
+"""Key in a sample of the language in which its answer is read, beside English."""
+
+
+def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) -> Sample:
+    """A unit as Inspect's sample; its metadata is what the judgement table is made from."""
+    case, protocol = unit[0], condition.protocol
+    opening, *more = protocol.open(unit, condition.prompts)
+    first, *later = opening.turns
+    said = [*opening.messages, Turn(role="user", content=first), *opening.checked]
+    if draw.system and not any(turn.role == "system" for turn in said):
+        said.insert(0, Turn(role="system", content=draw.system))
+    messages = [to_message(turn) for turn in said]
+    return Sample(
+        id=unit_id(unit),
+        input=messages,
+        target=case.intended or "",
+        metadata={
+            "query_id": case.query_id,
+            "category": case.category,
+            "intended": case.intended,
+            "votes_safe": case.votes_safe,
+            "votes_unsafe": case.votes_unsafe,
+            "published_safe_rate": case.published_safe_rate,
+            "query_flagged": flags_query(case.query),
+            QUERY: case.query,
+            CONTEXT: case.context.root if case.context is not None else None,
+        }
+        | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
+        | (
+            {HISTORY: [turn.model_dump(mode="json") for turn in case.history]}
+            if case.history
+            else {}
+        )
+        | ({"no_context": True} if case.context is None else {})
+        | ({"other_labels": others} if (others := other_labels(case)) else {})
+        | ({OPENINGS: [one.turns[0] for one in more]} if more else {})
+        | ({TWIN: _of_twin(unit[1])} if len(unit) > 1 else {})
+        | ({TURNS: later, "expected": wanted_reply(case)} if protocol.acts else {})
+        | ({GRADE_ALL: True} if condition.escalates else {}),
+    )
+
+
+def _of_twin(case: Case) -> dict[str, Any]:
+    return {
+        "twin_id": case.id,
+        "twin_intended": case.intended,
+        "twin_votes_safe": case.votes_safe,
+        "twin_votes_unsafe": case.votes_unsafe,
+        "twin_published_safe_rate": case.published_safe_rate,
+    }
+
+
+def script_sample(script: Script, opening: Opening) -> Sample:
+    """A script as Inspect's sample; each of its turns becomes a row of the judgement table."""
+    return Sample(
+        id=script_id(script.name),
+        input=[to_message(turn) for turn in opening.begun],
+        metadata={
+            "query_id": script_id(script.name),
+            "category": "script",
+            TURNS: list(opening.turns[1:]),
+            EXPECTATIONS: " ".join(turn.expect for turn in script.turns),
+        },
+    )
+
+
+def grader_metadata(grader: str | None) -> dict[str, str]:
+    """Metadata of the grader of a log's replies."""
+    return {"grader": grader or RULES, "grader_version": grader_version(grader)}
+
+
+def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) -> dict[str, Any]:
+    """Metadata of a run by which its judgements differ from others'."""
+    settings = setting_parts(draw.settings)
+    told = replace(condition.identity, sampling=str(sampling), settings=settings)
+    return {
+        "casewise": casewise.__version__,
+        **{name: told[name] for name in OF_RUN},
+        "samples": draw.samples,
+        "variation_version": condition.variation_version,
+        "dataset": condition.data.name,
+        "dataset_size": len(condition.data.cases),
+    } | ({GENERATE: dict(draw.settings)} if draw.settings else {})
+
+
+def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:
+    """Every unit of a condition, each made when it is asked for, then its script."""
+    for unit in condition.units:
+        yield to_sample(unit, condition, draw)
+    if condition.script is not None and (opening := condition.script_opening) is not None:
+        yield script_sample(condition.script, opening)
+
+
+def mean_of(name: str) -> Metric:
+    """The mean of a number over the scores in which it is defined; NaN where it is in none."""
+
+    # Inspect looks at the annotation to tell what a metric takes.
+    def compute(scores: list[SampleScore]) -> float:
+        values = [score.score.value for score in scores]
+        return mean(float(value[name]) for value in values if isinstance(value, Mapping))  # type: ignore[arg-type]
+
+    return compute
+
+
+def mean(numbers: Iterable[float]) -> float:
+    """The mean of the numbers that are defined; NaN of none."""
+    defined = [number for number in numbers if not math.isnan(number)]
+    return sum(defined) / len(defined) if defined else math.nan
+
+
+LARGEST = 1000
+"""Most judgements of a log."""
+
+LARGEST_FAR = 100
+"""Most judgements of a log on another machine, where it is written when it ends: so many are asked
+again after a kill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Cases that one log holds."""
+
+    cell: Cell
+    """The model and its condition, with these cases alone: it is light to send to another node."""
+    order: int
+    """Place of the cell in the run, by which readers of its logs put them in order."""
+    metadata: dict[str, Any]
+    """Metadata of the condition, made while all of its cases were at hand."""
+    run: str
+    """Id of the run, which all of its logs share."""
+    part: Part | None
+    """Part of the run; None of a log that is whole by itself."""
+
+    @property
+    def epochs(self) -> range:
+        """Epochs as the log counts them, from 1."""
+        return range(1, 2 if self.part is not None else self.cell.request.epochs + 1)
+
+    @property
+    def size(self) -> int:
+        """Number of judgements."""
+        return self.cell.planned.condition.size * len(self.epochs)
+
+    @property
+    def key(self) -> str:
+        """Name of its folder where it is written apart: the same cases again have the same."""
+        places = str(self.part and (self.part.epoch, self.part.places))
+        return f"{self.order:03}-{digest(self.cell.identity, self.run, places)}"
+
+    def samples(self) -> Iterator[tuple[Sample, int]]:
+        """Each case with its epoch, made when it is asked for."""
+        for epoch in self.epochs:
+            for sample in samples_of(self.cell.planned.condition, self.cell.draw):
+                yield sample, epoch
+
+
+def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator[Piece]:
+    """Cut the open cases of a cell into pieces, neighbours together.
+
+    Args:
+        cell: The model under a condition.
+        order: Its place in the run.
+        state: Progress of earlier starts.
+        size: Most judgements of a piece.
+    """
+    if state.state is Stage.DONE:
+        return
+    ids = cell.planned.condition.sample_ids
+    metadata = task_metadata(cell.planned.condition, cell.sampling, cell.draw)
+    if not state.finished and not state.in_shards and cell.judgements <= size:
+        whole = _cell_of(cell, range(len(ids)))
+        yield Piece(whole, order, metadata, state.run or uuid4().hex, None)
+        return
+    run = state.run or f"shards-{uuid4().hex[:16]}"
+    for epoch in range(1, cell.request.epochs + 1):
+        open_ = [place for place, id in enumerate(ids) if (id, epoch) not in state.finished]
+        for start in range(0, len(open_), size):
+            places = open_[start : start + size]
+            part = Part(run, epoch, tuple(places), cell.judgements)
+            yield Piece(_cell_of(cell, places), order, metadata, run, part)
+
+
+def _cell_of(cell: Cell, places: Sequence[int]) -> Cell:
+    """A cell with the cases at some places of its condition alone."""
+    condition = cell.planned.condition
+    units = condition.units
+    # The hash is that of all cases, and can't be made without them.
+    data = replace(condition.data, cases=())
+    data.__dict__["hash"] = condition.data.hash
+    part = replace(
+        condition,
+        data=data,
+        ablation=condition.ablation and replace(condition.ablation, cases=()),
+        units=tuple(units[place] for place in places if place < len(units)),
+        script=condition.script if places and places[-1] == len(units) else None,
+    )
+    return replace(cell, planned=replace(cell.planned, condition=part))
+
+
+FAIL_ON_ERROR = 0.05
+"""Share of a log's cases in error at which it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Clients of a cell's model and of the grader."""
+
+    model: PatientModel
+    grader: PatientModel | None
+
+    @property
+    def all(self) -> tuple[PatientModel, ...]:
+        """Those that there are."""
+        return (self.model,) if self.grader is None else (self.model, self.grader)
+
+
+def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
+    """Open the clients of each cell's model and grader: cells that ask alike share them.
+
+    Args:
+        cells: The cells.
+        watch: What all clients share.
+
+    Raises:
+        ModelError: One can't be used.
+    """
+    opened: dict[str, PatientModel] = {}
+
+    def open_once(name: str, *, is_shared: bool, **given: Any) -> PatientModel:
+        key = f"{name} {given!r}"
+        if not is_shared or key not in opened:
+            opened[key] = open_model(name, watch=watch, **given)
+        return opened[key]
+
+    def clients_of(cell: Cell) -> Clients:
+        request = cell.request
+        # A batch holds what waits at the same time.
+        at_once = request.max_connections or (BATCHED_AT_ONCE if request.batch else None)
+        model = open_once(
+            cell.model,
+            # A client that has begun to collect batches asks nothing live.
+            is_shared=not is_in_process(cell.model) and not request.batch,
+            base_url=request.model_base_url,
+            model_args=request.model_arg,
+            prices=cell.own_prices,
+            connections=at_once,
+        )
+        grader = None
+        if cell.acts and (name := request.grading_model) is not None:
+            grader = open_once(
+                name,
+                is_shared=not request.batch,
+                connections=at_once,
+                usual=_patience(cell),
+            )
+        return Clients(model, grader)
+
+    return [clients_of(cell) for cell in cells]
+
+
+def scorer_of(cell: Cell) -> str:
+    """Name under which a log keeps the scores."""
+    return "grade_reply" if cell.acts else "read_answers"
+
+
+def file_name(spec: EvalSpec) -> str:
+    """Name of a log: the time, the task, and a part that no other log has."""
+    created = spec.created.replace(":", "-").replace("+", "-")
+    return f"{created}_{spec.task.split('/')[-1]}_{spec.eval_id}.eval"
+
+
+def make_spec(piece: Piece, model: Model) -> EvalSpec:
+    """Make the specification of a piece's log."""
+    cell = piece.cell
+    request, condition = cell.request, cell.planned.condition
+    metadata = piece.metadata | _made_with(model, piece.metadata) | {ORDER: piece.order}
+    metadata |= {ADDRESSES: list(cell.addresses)} if cell.addresses else {}
+    metadata |= {COMMAND: command_line()} if is_command() else {}
+    metadata |= piece.part.as_metadata() if piece.part is not None else {}
+    options: dict[str, Any] = {"protocol": condition.protocol.name}
+    roles = None
+    if cell.acts:
+        metadata |= grader_metadata(request.grader)
+        options |= {"grader": request.grader}
+        if request.grading_model is not None:
+            roles = {GRADER: ModelConfig(model=request.grading_model)}
+    ids = condition.sample_ids
+    return EvalSpec(
+        eval_id=uuid4().hex,
+        run_id=uuid4().hex,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        task=cell.task,
+        task_id=piece.run,
+        task_version=cell.planned.version,
+        task_display_name=cell.task.split("/")[-1],
+        task_registry_name=cell.task,
+        task_args=cell.arguments,
+        task_args_passed=cell.arguments,
+        dataset=EvalDataset(
+            name=condition.data.name,
+            samples=len(ids),
+            sample_ids=list[str | int](ids),
+            shuffled=False,
+        ),
+        model=cell.model,
+        model_base_url=request.model_base_url,
+        model_args=without_keys(request.model_arg),
+        model_roles=roles,
+        config=EvalConfig(epochs=len(piece.epochs), fail_on_error=FAIL_ON_ERROR),
+        packages={"inspect_ai": version("inspect_ai"), "casewise": casewise.__version__},
+        metadata=metadata,
+        # By its full name, under which ``inspect score`` finds it again.
+        scorers=[{"name": f"casewise/{scorer_of(cell)}", "options": options}],
+    )
+
+
+def make_steps(cell: Cell, config: GenerateConfig) -> EvalPlan:
+    """Make the steps of a log: how cases are asked."""
+    protocol, tools = cell.planned.condition.protocol, cell.planned.condition.tools
+    params: dict[str, Any] = {"protocol": protocol.name}
+    if not cell.acts:
+        params |= {"samples": cell.draw.samples}
+    elif tools:
+        params |= {"tools": [tool.model_dump() for tool in tools]}
+    solver = "converse" if cell.acts else "ask"
+    return EvalPlan(steps=[EvalPlanStep(solver=f"casewise/{solver}", params=params)], config=config)
+
+
+def make_config(piece: Piece, model: Model) -> GenerateConfig:
+    """Make the settings of a piece's requests: sampling, timeout and seed."""
+    cell = piece.cell
+    in_process = isinstance(model.api, InProcess)
+    seed = GenerateConfig(seed=cell.sent_seed)
+    config = cell.draw.config.merge(_patience(cell)).merge(seed)
+    if in_process:
+        # A request to a model of this process waits until those before it are answered.
+        config.attempt_timeout = None
+    return config
+
+
+def _patience(cell: Cell) -> GenerateConfig:
+    """Timeout of an answer; or that it comes in a batch."""
+    if not cell.request.batch:
+        return GenerateConfig(attempt_timeout=attempt_timeout(cell.request.attempt_timeout))
+    return GenerateConfig(batch=True)
+
+
+def _made_with(model: Model, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata on the device and number type of a model of this process; empty for others."""
+    made_with = dict(model.api.made_with) if isinstance(model.api, InProcess) else {}
+    if not made_with:
+        return {}
+    parts = (metadata["variant"], *RunCondition(dtype=made_with["dtype"]).parts("dtype"))
+    return {"variant": ";".join(parts), MADE_WITH: made_with}

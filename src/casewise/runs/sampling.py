@@ -1,0 +1,290 @@
+"""Sampling of a model, and the settings of its generation that a person adds."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspect_ai.model import GenerateConfig
+from pydantic import ValidationError
+
+from casewise.cases import digest
+from casewise.choices import Sampling
+from casewise.errors import UsageError, choose_from, shorten
+from casewise.logs import EMBEDDED, TARGETS
+from casewise.models.keys import redacted, refuse_secret, refuse_secrets_within
+from casewise.options import ConditionOptions
+from casewise.protocols import find_protocol
+
+LOCAL_PROVIDERS = frozenset(
+    {"casewise", "casewise-hf", "hf", "vllm", "sglang", "ollama", "llama-cpp-python"}
+)
+"""Providers that serve open models; the published runs sample those in another way."""
+
+NO_LOGPROBS = frozenset({"anthropic", "bedrock", TARGETS})
+"""Providers that return no log-probabilities, known beforehand; others are found out at the first
+answer."""
+
+
+SYSTEM_MESSAGE = "You are a helpful assistant."
+"""The system message of the published runs of open models."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSettings:
+    """Settings of a sampling for one protocol and model."""
+
+    sampling: Sampling
+    config: GenerateConfig
+    samples: int
+    """Requests for each case."""
+    system: str | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """A person's own settings of the model's generation; a part of ``config``."""
+
+
+def resolve_sampling(sampling: Sampling, model: str) -> Sampling:
+    """Settle ``reference`` for a model, by its provider."""
+    if sampling is not Sampling.REFERENCE:
+        return sampling
+    local = model.split("/")[0] in LOCAL_PROVIDERS
+    return Sampling.REFERENCE_OPEN if local else Sampling.REFERENCE_API
+
+
+def make_draw(
+    options: ConditionOptions, model: str, settings: Mapping[str, Any] | None = None
+) -> DrawSettings:
+    """Settings of a run's sampling.
+
+    Args:
+        options: What is asked.
+        model: Its name matters to ``reference``, and to replies of the embedded model.
+        settings: A person's own settings, which come before those of the sampling.
+    """
+    protocol = find_protocol(options.protocol)
+    sampling = resolve_sampling(Sampling(options.sampling), model)
+    open_model = sampling is Sampling.REFERENCE_OPEN
+    longest = protocol.longest(sampling, embedded=model.startswith(EMBEDDED))
+    drawn = protocol.drawn and sampling is not Sampling.GREEDY
+    config = GenerateConfig(
+        temperature=1.0 if drawn else 0.0, max_tokens=options.max_tokens or longest
+    )
+    if drawn and open_model:
+        if any(name in model.lower() for name in ("mixtral", "dolphin")):
+            config.top_k = 50
+        else:
+            config.temperature, config.top_p = 0.6, 0.9
+    if protocol.candidates:
+        config.logprobs, config.top_logprobs = True, protocol.candidates
+    usual = 1 if open_model else protocol.samples
+    return DrawSettings(
+        sampling,
+        config.merge(GenerateConfig.model_validate(settings or {})),
+        (options.samples or usual) if protocol.repeats else 1,
+        SYSTEM_MESSAGE if open_model and protocol.takes_system else None,
+        settings or {},
+    )
+
+
+_OTHERS = (
+    "which the protocol 'probability' reads; "
+    "the protocols that work are binary and score (--protocol binary)"
+)
+WITHOUT_LOGPROBS = f"gives no log-probabilities, {_OTHERS}"
+WITHOUT_ALTERNATIVES = f"gives no alternatives to its first token (top_logprobs), {_OTHERS}"
+
+_TOOLS = "the model is given no tools"
+_RETRIES = "casewise sends a failed request again itself (--attempt-timeout says after how long)"
+_DRAWN_AGAIN = "--samples averages answers, and --epochs asks again"
+_LOGPROBS = "--protocol probability asks for them"
+
+REFUSED: Mapping[str, str] = {
+    "temperature": "--sampling sets it",
+    "seed": "--seed sets it",
+    "max_tokens": "--max-tokens sets it",
+    "num_choices": _DRAWN_AGAIN,
+    "logprobs": _LOGPROBS,
+    "top_logprobs": _LOGPROBS,
+    "prompt_logprobs": "nothing reads them",
+    "system_message": "the prompt and the delivery set it (--prompt, --delivery, --deployment)",
+    "max_connections": "--max-connections sets it",
+    "adaptive_connections": "--max-connections sets how many requests are under way",
+    "attempt_timeout": "--attempt-timeout sets it",
+    "timeout": _RETRIES,
+    "stream_idle_timeout": _RETRIES,
+    "max_retries": _RETRIES,
+    "cache": "a run asks each case itself",
+    "batch": "--batch sets it",
+    "parallel_tool_calls": _TOOLS,
+    "internal_tools": _TOOLS,
+    "max_tool_output": _TOOLS,
+    "fallback_models": "an answer by another model is no answer of this one",
+    "fail_on_refusal": "a refusal is counted, and no error",
+    "modalities": "answers are read as text",
+}
+"""Settings that casewise sets itself, or that mean nothing here, each with the reason."""
+
+SETTINGS = tuple(name for name in sorted(GenerateConfig.model_fields) if name not in REFUSED)
+"""Settings that can be given."""
+
+_REFUSED_IN_BODY: Mapping[str, str] = {
+    **REFUSED,
+    "max_completion_tokens": REFUSED["max_tokens"],
+    "n": _DRAWN_AGAIN,
+    "messages": "the prompt is sent there",
+    "metadata": "Inspect does not send it",
+    "model": "--model sets it",
+    "stream": "answers are taken whole",
+    "tools": _TOOLS,
+    "tool_choice": _TOOLS,
+}
+
+_OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_effort", "top_p")
+
+TAKEN: Mapping[str, tuple[str, ...]] = {
+    "casewise": ("stop_seqs", "top_k", "top_p"),
+    "casewise-hf": ("stop_seqs", "top_k", "top_p"),
+    TARGETS: ("top_p",),
+    "openai-api": (
+        *_OF_A_BODY,
+        *("extra_body", "extra_headers", "reasoning_history", "response_schema", "stop_seqs"),
+    ),
+}
+"""Settings that a provider takes; those of other providers are not checked, and may be ignored
+there."""
+
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "top_p": (0, 1),
+    "frequency_penalty": (-2, 2),
+    "presence_penalty": (-2, 2),
+    "top_k": (-1, math.inf),
+    "best_of": (1, math.inf),
+    "reasoning_tokens": (0, math.inf),
+}
+"""Least and greatest value of a setting."""
+
+_PLAIN_NAME = re.compile(r"[\w-]{1,40}")
+_MOST_PARTS = 4
+"""Most parts of one setting in a variant; a larger one is told by a hash."""
+_LONGEST = 40
+"""Most characters of a value in a variant; a longer one is told by a hash."""
+
+
+def check_settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they are sent and recorded: each of its own type, sorted by name.
+
+    Args:
+        where: Beginning of messages.
+        given: Settings as a person wrote them; a text is read as a number where one is wanted.
+
+    Raises:
+        UsageError: An unknown setting, one of ``REFUSED``, a wrong value, or a secret.
+    """
+    return {name: _checked(where, name, given[name]) for name in sorted(given)}
+
+
+def check_taken(
+    where: str, model: str, settings: Mapping[str, Any], model_args: Mapping[str, Any]
+) -> None:
+    """Refuse settings that a model's provider ignores, so that no log records one without effect.
+
+    Raises:
+        UsageError: There is one.
+    """
+    provider = model.partition("/")[0]
+    taken = TAKEN.get(provider)
+    if taken is None or (provider == "openai-api" and model_args.get("responses_api")):
+        return
+    for name in settings:
+        if name not in taken:
+            hint = "; what a server knows goes into extra_body" if "extra_body" in taken else ""
+            raise UsageError(
+                f"{where} {name}: models of {provider} ({model}) do not get it: "
+                f"choose from {', '.join(sorted(taken))}{hint}"
+            )
+
+
+def setting_parts(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Settings as parts of a variant: ``reasoning_effort=high``, ``extra_body.top_a=0.2``."""
+    return tuple(part for name, value in sorted(settings.items()) for part in _parts(name, value))
+
+
+def _checked(where: str, name: str, given: Any) -> Any:
+    """A setting of its own type, as JSON has it."""
+    refuse_secret(where, name)
+    if name in REFUSED:
+        raise UsageError(f"{where} {name}: can't be given: {REFUSED[name]}")
+    if name not in SETTINGS:
+        raise UsageError(f"{where} {name}: no such setting: {choose_from(name, SETTINGS)}")
+    try:
+        text = json.dumps({name: given}, allow_nan=False)
+        refuse_secrets_within(f"{where} {name}", given)
+        # A command's .9 is a text, and so are the keys of biases in JSON.
+        strict = not isinstance(given, str) and name != "logit_bias"
+        config = GenerateConfig.model_validate_json(text, strict=strict)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise _wrong(where, name, given, expected) from None
+    except (TypeError, ValueError, RecursionError):
+        raise _wrong(where, name, given, "what JSON can hold, and no NaN") from None
+    typed = json.loads(config.model_dump_json(include={name}, exclude_none=True)).get(name)
+    least, most = _RANGES.get(name, (-math.inf, math.inf))
+    if typed is None or (name in _RANGES and not least <= typed <= most):
+        bound = "up" if most == math.inf else f"to {most}"
+        raise _wrong(where, name, given, f"a number from {least} {bound}")
+    for inner in typed if name == "extra_body" else ():
+        if inner in _REFUSED_IN_BODY:
+            raise UsageError(f"{where} {name}: {inner} can't be given: {_REFUSED_IN_BODY[inner]}")
+    return typed
+
+
+def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
+    # What stands in a header or a body may be a key.
+    found = "" if name.startswith("extra_") else f"found {redacted(shorten(given))}, "
+    return UsageError(f"{where} {name}: {found}expected {expected}")
+
+
+def _parts(name: str, value: Any) -> list[str]:
+    parts = [_part(path, leaf) for path, leaf in _leaves(name, value)]
+    if len(parts) > _MOST_PARTS or None in parts:
+        return [f"{name}=#{_hash(value)}"]
+    return [part for part in parts if part is not None]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Values in a setting, with the names that lead there; a list is one value."""
+    if not isinstance(value, dict) or not value:
+        yield name, value
+        return
+    for key, inner in sorted(value.items()):
+        # Any other key might be read as two.
+        yield from _leaves(f"{name}.{key}" if _PLAIN_NAME.fullmatch(key) else "", inner)
+
+
+def _part(path: str, value: Any) -> str | None:
+    """One part of a variant; None where the names can't stand in it."""
+    if not path or path.startswith("."):
+        return None
+    text = value if isinstance(value, str) and not _is_json(value) else _json(value)
+    fits = 0 < len(text) <= _LONGEST and text.isprintable() and not set(text) & {";", "="}
+    # A header is between a person and a server.
+    plain = fits and text == text.strip() and not path.startswith("extra_headers.")
+    return f"{path}={text if plain else f'#{_hash(value)}'}"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return text.startswith("#")
+    return True
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _hash(value: Any) -> str:
+    return digest(_json(value))[:8]

@@ -1,0 +1,204 @@
+"""Tasks of Inspect: ``casewise/judge``, and ``casewise/respond``, where the model is the chatbot.
+
+Paper: Sun et al., CASE-Bench, ICML 2025, arXiv 2501.14940.
+
+    inspect eval casewise/judge -T protocol=binary -T cases=FILE --model openai/gpt-4o
+    inspect eval casewise/judge -T cases=casebench -T ablate=recipient,urgency --model vllm/NAME
+    inspect eval casewise/respond -T deployment=therapy-support --model vllm/NAME
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.model import GenerateConfig, get_model, modelapi
+from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from casewise.cases import ToolDefinition
+from casewise.choices import PROTOCOL, Sampling, grading_model
+from casewise.errors import UsageError
+from casewise.logs import GRADER, TARGETS
+from casewise.models.embedded import SmolLM2
+from casewise.models.open import OURS
+from casewise.models.provider import ChatCompletions
+from casewise.models.target import TargetModel
+from casewise.options import ConditionOptions, RunOptions, read, takes
+from casewise.protocols import find_protocol
+from casewise.runs.asking import Ask, ask_unit, read_unit
+from casewise.runs.condition import Condition, make_condition, task_version
+from casewise.runs.plan import runs_of
+from casewise.runs.samples import grader_metadata, mean_of, samples_of, task_metadata
+from casewise.runs.sampling import DrawSettings, make_draw
+
+ACTS = "respond"
+"""Default protocol of the task ``casewise/respond``."""
+
+
+@task
+@takes(ConditionOptions)
+def judge(asked: dict[str, Any]) -> Task:
+    """Judge cases in their contexts: one run, so that each option has one value."""
+    run, condition, draw = _settle(asked, acts=False)
+    return _task(
+        condition,
+        draw,
+        solver=ask(run.protocol, draw.samples),
+        scorer=read_answers(run.protocol),
+    )
+
+
+@task
+@takes(ConditionOptions, protocol=ACTS)
+def respond(asked: dict[str, Any]) -> Task:
+    """Ask a model in the place of the chatbot, and grade its replies: one run."""
+    run, condition, draw = _settle(asked, acts=True)
+    return _task(
+        condition,
+        draw,
+        solver=converse(
+            run.protocol, [tool.model_dump() for tool in condition.tools], condition.tells_context
+        ),
+        scorer=grade_reply(run.grader, run.protocol),
+        model_roles={GRADER: run.grading_model} if run.grading_model is not None else None,
+        said=grader_metadata(run.grader),
+    )
+
+
+def _settle(asked: Mapping[str, Any], *, acts: bool) -> tuple[RunOptions, Condition, DrawSettings]:
+    """Check the options of ``inspect eval``.
+
+    Raises:
+        CasewiseError: One can't be used.
+    """
+    # Inspect's command line turns a,b into a list.
+    given = {
+        name: ",".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in asked.items()
+    }
+    run, *more = runs_of(read(RunOptions, given))
+    if more:
+        raise UsageError("a task is one run: give one value of each option, and a rung")
+    condition = make_condition(run)
+    protocol = condition.protocol
+    if protocol.acts is not acts:
+        raise UsageError(f"protocol {protocol} is the task casewise/{protocol.task}")
+    if acts and isinstance(api := get_model().api, TargetModel) and api.target.tells_context:
+        condition = condition.undescribed
+    model = "" if run.sampling == Sampling.GREEDY else str(get_model())
+    return run, condition, make_draw(run, model)
+
+
+def _task(
+    condition: Condition, draw: DrawSettings, said: Mapping[str, Any] | None = None, **others: Any
+) -> Task:
+    """Inspect's task; ``said`` is metadata of its log beside ``task_metadata``."""
+    return Task(
+        dataset=MemoryDataset(list(samples_of(condition, draw)), name=condition.data.name),
+        config=draw.config,
+        version=task_version(condition),
+        metadata=task_metadata(condition, draw.sampling, draw) | dict(said or {}),
+        **others,
+    )
+
+
+@solver
+def ask(protocol: str = PROTOCOL, samples: int = 1) -> Solver:
+    """The solver of ``casewise/judge``; see ``ask_unit``."""
+    return _solve_by(ask_unit(find_protocol(protocol), samples))
+
+
+@solver
+def converse(
+    protocol: str = ACTS, tools: Sequence[dict[str, Any]] = (), tells_context: bool = False
+) -> Solver:
+    """The solver of ``casewise/respond``; see ``ask_unit``.
+
+    Args:
+        protocol: Name of the protocol.
+        tools: Definitions of tools, as chat formats write them.
+        tells_context: Whether requests to a target may hold the context.
+    """
+    known = [ToolDefinition.model_validate(tool) for tool in tools]
+    return _solve_by(ask_unit(find_protocol(protocol), 1, known, tells_context))
+
+
+def _solve_by(ask: Ask) -> Solver:
+    """Inspect's solver for a protocol."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        await ask(state, get_model(), GenerateConfig())
+        return state
+
+    return solve
+
+
+@metric
+def coverage() -> Metric:
+    """Share of the cases whose answer could be read, in 0..1."""
+    return mean_of("read")
+
+
+@metric
+def says_safe() -> Metric:
+    """Share of safe verdicts among the answers read, in 0..1; NaN where none was."""
+    return mean_of("says_safe")
+
+
+@metric
+def as_intended() -> Metric:
+    """Share of the verdicts read that equal the intended side, in 0..1; NaN where none can.
+
+    A first look only: ``casewise score`` measures against people.
+    """
+    return mean_of("as_intended")
+
+
+@metric
+def graded() -> Metric:
+    """Share of the replies that could be graded, in 0..1."""
+    return mean_of("graded")
+
+
+@metric
+def refuses() -> Metric:
+    """Share of refusals among the graded replies, in 0..1; a first look only."""
+    return mean_of("refusal")
+
+
+@scorer(metrics=[coverage(), says_safe(), as_intended()])
+def read_answers(protocol: str) -> Scorer:
+    """Read the answers to a case under a protocol, in English and in the language of the case."""
+    read = read_unit(find_protocol(protocol))
+
+    async def score(state: TaskState, target: Target) -> Score:
+        return await read(state, target.text, get_model())
+
+    return score
+
+
+@scorer(metrics=[graded(), refuses()])
+def grade_reply(grader: str | None = None, protocol: str = ACTS) -> Scorer:
+    """Grade the reply that counts: by the provider's own signal, the offline reader, a model."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        model = get_model(role=GRADER) if grading_model(grader) is not None else None
+        read = read_unit(find_protocol(protocol), grader, model)
+        return await read(state, target.text, get_model())
+
+    return score
+
+
+casewise = modelapi(name="casewise")(SmolLM2)
+"""The provider of ``casewise/smollm2``."""
+
+casewise_target = modelapi(name=TARGETS)(TargetModel)
+"""The provider of ``casewise-target/NAME``: bots behind addresses of their own, functions."""
+
+
+casewise_openai = modelapi(name=OURS)(ChatCompletions)
+"""The provider of ``openai-api/SERVICE/MODEL``: servers that speak OpenAI's protocol."""
+
+
+__all__ = ["casewise_openai", "casewise", "casewise_target", "judge", "respond"]
