@@ -172,13 +172,16 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("query: q\nlicence: l\n", "field 'source': the mapping must name it"),
+        (
+            "query: q\nlicence: l\n",
+            "field 'source': the field is missing (expected the name of a column",
+        ),
         (BASE + "kategory: c\n", "unknown key (expected did you mean 'category'?"),
         (BASE + "context.a: x\ncontext.a.b: y\n", "'context.a': is a value and holds others"),
         (BASE + "turns: t\n", "which column is the query?"),
-        (BASE + "votes_safe: n\n", "field 'votes_unsafe': counts of votes come in pairs"),
+        (BASE + "votes_safe: n\n", "field 'votes_safe': counts of votes come in pairs"),
         (BASE + "rater: r\n", "a rater without a vote"),
-        (BASE + "intended: {column: l, safe: [1], unsafe: ['1']}\n", "stands under two"),
+        (BASE + "intended: {column: l, safe: [1], unsafe: ['1']}\n", "stands twice"),
         (BASE + "language: {constant: no}\n", "quote dates, yes and no"),
         (BASE + "cases: [{join: true}]\n", "this key for the whole table, beside 'cases'"),
         (BASE + "ratings: {column: r, scale: [1, 1]}\n", "two numbers that differ"),
@@ -195,7 +198,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
         (BASE + "id: seed.tpye\n", "did you mean 'seed.type'?"),
         (BASE + "each: {columns: [x], name: y, value: z}\n", "no such column"),
         (BASE + "where: {status: x}\n", "field 'where': no such column"),
-        (BASE + "id: no\n", "quote it: YAML reads yes, no"),
+        (BASE + "id: no\n", "quote dates, yes and no"),
     ],
 )
 def test_mappings_that_can_not_be_used(tmp_path: Path, text: str, message: str) -> None:
@@ -216,11 +219,11 @@ def test_mappings_that_can_not_be_used(tmp_path: Path, text: str, message: str) 
         ("ratings: {column: s, scale: [bad, good]}\n", {"s": "so"}, "one of 'bad', 'good'"),
         ("category: s\n", {"s": ["a"]}, "{column: s, join: ', '}"),
         ("intended: {column: s, safe: [ok], unsafe: [bad]}\n", {"s": "so"}, "one of 'ok', 'bad'"),
-        ("context: s\n", {"s": "a forum"}, "a mapping, or JSON of one"),
+        ("context: s\n", {"s": 7}, "a text, a mapping, or JSON of one"),
         ("source: s\n", {"s": ""}, "field 'source'"),
         ("turns: s\n", {"s": ["Hi", "Hello"]}, "a conversation that a user ends"),
         ("turns: s\n", {"s": [{"role": "judge", "content": "x"}]}, "of known roles"),
-        ("turns: s\n", {"s": '["Hi'}, "truncated JSON"),
+        ("turns: s\n", {"s": '["Hi'}, "whole JSON"),
         (
             "turns: s\n",
             {"s": [{"role": "tool", "content": "x"}, {"role": "user", "content": "Hi?"}]},

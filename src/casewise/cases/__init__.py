@@ -44,7 +44,6 @@ from casewise.cases._fetch import (
     fetch_casebench,
     fetch_open_set,
 )
-from casewise.cases._import import Imported, cases_in_memory, import_cases
 from casewise.cases._labels import (
     LabelFields,
     Labelled,
@@ -70,7 +69,6 @@ from casewise.cases._load import (
     load_output,
     open_cases,
 )
-from casewise.cases._mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
 from casewise.cases._pairs import (
     KEPT_VOTES,
@@ -86,6 +84,8 @@ from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queri
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import write_cases
 from casewise.cases.cells import opened
+from casewise.cases.importing import Imported, cases_in_memory, import_cases
+from casewise.cases.mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
 __all__ = [

@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 
 from casewise.cases._case import Case
-from casewise.cases._import import columns_of, import_cases
-from casewise.cases._mapping import as_key, inner_paths, load_mapping, path_of, value_at
-from casewise.cases.cells import as_number, as_text, items, opened, plain
+from casewise.cases.cells import as_key, as_number, as_text, items, opened, plain
+from casewise.cases.importing import import_cases
+from casewise.cases.mapping import inner_paths, load_mapping, path_of, value_at
 from casewise.errors import InputError, some
 from casewise.files import Table, open_tables
 
@@ -310,7 +310,7 @@ def _columns(tables: Sequence[Table]) -> tuple[list[_Column], int, str | None]:
     each: str | None = None
     rows = [row for table in tables for _, row in table.rows if not isinstance(row, InputError)]
     columns: list[_Column] = []
-    for name in columns_of(tables):
+    for name in dict.fromkeys(name for table in tables for name in table.columns):
         kept = _filled(row.get(name) for row in rows)
         if kept and all(isinstance(opened(cell), dict) for cell in kept):
             paths = dict.fromkeys(

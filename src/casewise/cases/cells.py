@@ -33,7 +33,7 @@ def as_text(cell: object) -> str | None:
     return str(cell) if isinstance(cell, Decimal) else None
 
 
-def items(cell: object, separator: str | None) -> list[Any]:
+def items(cell: object, separator: str | bool | None) -> list[Any]:
     """Items of a list, or of a text that is a printed list or holds separators.
 
     An empty cell has no items; any other value is the only item.
@@ -42,7 +42,7 @@ def items(cell: object, separator: str | None) -> list[Any]:
         return []
     if isinstance(cell, list | tuple):
         return [item for item in map(plain, cell) if item is not None]
-    if isinstance(cell, str) and separator:
+    if isinstance(cell, str) and isinstance(separator, str):
         return [item.strip() for item in cell.split(separator) if item.strip()]
     if isinstance(cell, str) and cell.strip()[:1] == "[":
         listed = printed(cell)
@@ -121,3 +121,26 @@ def _with_point(text: str, decimal: str | None) -> str:
     if decimal == "," and comma >= 0:
         return text.replace(".", "").replace(",", ".")
     return text.replace(",", "")
+
+
+def as_key(value: object) -> str:
+    """Key that compares a cell with an entry of the mapping: 1, 1.0 and "1" are one value."""
+    if isinstance(value, str):
+        value = value.strip()
+        if _WHOLE.fullmatch(value):
+            return value.split(".")[0]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).casefold()
+
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
+
+
+def without_null(value: Any) -> Any:
+    """A list or mapping without the parts that are null, and with texts for dates."""
+    if isinstance(value, dict):
+        return {key: without_null(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [without_null(inner) for inner in value]
+    return as_text(value) if isinstance(value, datetime.date | Decimal) else value

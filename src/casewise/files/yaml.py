@@ -198,7 +198,7 @@ def _explain(
         problem, found, expected = own["problem"], own["found"], own["expected"]
     else:
         problem, found, expected = problem_of(detail, part.model_fields, _EXPECTED)
-        if detail["type"] != "extra_forbidden":
+        if detail["type"] not in ("extra_forbidden", "value_error"):
             own_words = (expectations[str(step)] for step in place if step in expectations)
             expected = next(own_words, expected)
     record, place = _record(place, at, nouns)
@@ -257,7 +257,7 @@ def _follow(
     """
     kept: list[int | str] = []
     part, holds, at = model, cast("Any", Any), None
-    for step in loc:
+    for number, step in enumerate(loc, start=1):
         fields = part.model_fields
         if isinstance(step, int):
             if at is None and (_model_in(holds) is not None or _values_in(holds) is not None):
@@ -266,7 +266,7 @@ def _follow(
             holds = _values_in(holds)
         elif step in fields and (holds is Any or _model_in(holds) is part):
             holds = fields[step].annotation
-        elif not unknown:
+        elif not unknown or number < len(loc):
             continue
         kept.append(step)
         part = _model_in(holds) or part
