@@ -37,8 +37,7 @@ from numpy.typing import NDArray
 
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
 from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
-from casewise.dataset._description import vote_figures
-from casewise.dataset._people import People, to_people
+from casewise.dataset import People, to_people, vote_figures
 from casewise.judgements import read_paths
 from casewise.measures import (
     Answers,

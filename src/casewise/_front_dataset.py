@@ -16,7 +16,7 @@ def describe(cases: Cases, *, seed: int = 0, weigh_by: str = "query") -> Descrip
 
     Args:
         cases: A name, a file, or cases.
-        seed: Seed of random halves and simulations.
+        seed: Seed of the simulations.
         weigh_by: What weighs alike in figures of pairs of contexts: ``query`` or ``pair``.
 
     Raises:

@@ -36,9 +36,10 @@ class Description(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """One row: the figures of ``casewise describe --format json``, names joined by dots."""
-        from casewise.dataset import as_description_record
+        from casewise.dataset import as_record
 
-        return [dict(_flat(one)) for one in plain_rows([as_description_record(self.details)])]
+        (record,) = plain_rows([as_record(self.details)])
+        return [dict(_flat(record))]
 
     def to_markdown(self) -> str:
         """The tables of ``casewise describe --format markdown``."""
@@ -56,9 +57,9 @@ class Audit(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each finding, worst first."""
-        from casewise.dataset import as_audit_record
+        from casewise.dataset import audit_record
 
-        return plain_rows(as_audit_record(self.details)["findings"])
+        return plain_rows(audit_record(self.details, reveal=False)["findings"])
 
     def to_markdown(self) -> str:
         """The page of ``casewise cases audit --format markdown``."""

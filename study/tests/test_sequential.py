@@ -245,10 +245,11 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(
     assert effect["difference"] == pytest.approx(means["safe"] - means["unsafe"])
     assert effect["p"] is not None
     assert effect["mantel_haenszel_or"] is None
-    assert "lean to the majority" in " ".join(record["remarks"])
+    (told,) = [one for one in record["findings"] if one["code"] == "sequential-votes"]
+    assert "lean to the majority" in told["text"]
     # Without the tag of the rule nothing allows for it, and without any mark all is given.
     unknown = described(tags=["votes:sequential"])
     assert unknown["context_effect"]["difference"] is None
-    assert "votes:posterior=" in " ".join(unknown["remarks"])
+    assert "votes:posterior=" in unknown["findings"][0]["text"]
     plain = described(tags=[])["context_effect"]
     assert plain["difference"] != pytest.approx(effect["difference"])

@@ -68,7 +68,7 @@ def test_texts_stay_hidden_unless_revealed(cli_inside: Cli, mine: Path, form: st
 def test_the_starter_set_is_sound(cli_inside: Cli) -> None:
     found = record(cli_inside, "starter")
     codes = {one["code"] for one in found["findings"]}
-    assert not [one for one in found["findings"] if one["severity"] == "error"]
+    assert not [one for one in found["findings"] if one["level"] == "error"]
     assert not codes & {
         "near-copy-context", "near-copy-query", "personal-data", "verdict-words",
         "shortcut-leakage", "language-mismatch",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli
-from support.voted import Record, case, counts, described
+from support.voted import Record, case, counts, described, findings
 
 
 @pytest.fixture(scope="module")
@@ -23,24 +23,26 @@ def close(figure: float) -> Any:
 def test_casebench_context_effect(published: Record) -> None:
     effect = published["context_effect"]
     assert effect["safe_votes"] == [5677, 2208]
-    assert (effect["votes"], effect["votes_by_arm"]) == (9000, [9000, 9000])
+    assert effect["votes"] == [9000, 9000]
     assert effect["difference"] == close(0.38544)
     assert effect["mean_difference"] == close(0.38544)
-    assert effect["clustered_se"] == pytest.approx(0.00912253, abs=5.1e-9)
     assert effect["clustered_z"] == pytest.approx(0.3854444 / 0.00912253, rel=1e-5)
-    assert 0 < effect["p"] < 0.0001
+    # What the paper's abstract says: p < .0001, by a z-test. By hand, with the pooled share .438:
+    # .38544 / sqrt(2 x .43806 x .56194 / 9000).
+    assert effect["pooled_z"] == pytest.approx(52.114, abs=0.001)
+    assert 0 < effect["p"] < 0.0001 > effect["pooled_p"] > 0
     assert effect["cohen_h"] == close(0.79904)
     assert effect["z_tests"] == {"n": 450, "raw": 305, "holm": 56, "bh": 294}
     assert effect["mantel_haenszel_or"] == close(5.30050)
     low, high = effect["difference_ci"]
     assert low == pytest.approx(0.38544 - 1.96 * 0.00912, abs=0.004)
     assert high == pytest.approx(0.38544 + 1.96 * 0.00912, abs=0.004)
-    tests = effect["kruskal_wallis"]
-    assert tests["safe"] == close(100.57334)
-    assert tests["unsafe"] == close(156.19759)
-    assert tests["safe_categories"] == tests["unsafe_categories"] == 45
-    assert 0 < tests["context_type_p"] < 1e-100
-    assert effect["against_none"] == {}
+    tests = published["kruskal_wallis"]
+    assert tests["safe"]["statistic"] == close(100.57334)
+    assert tests["unsafe"]["statistic"] == close(156.19759)
+    assert tests["safe"]["groups"] == tests["unsafe"]["groups"] == 45
+    assert 0 < tests["context_type"]["p"] < 1e-100
+    assert published["against_none"] == {}
 
 
 def test_casebench_agreement(published: Record) -> None:
@@ -59,61 +61,35 @@ def test_casebench_agreement(published: Record) -> None:
 
 
 def test_casebench_ceilings(published: Record) -> None:
-    ceiling = published["ceiling"]
-    assert ceiling["all"]["icc"] == close(0.82481)
-    assert ceiling["all"]["pcc"] == close(0.90819)
-    assert ceiling["all"]["votes_a_case"] == pytest.approx(20)
-    assert ceiling["all"]["split_half"] == pytest.approx(0.82481, abs=0.003)
-    assert ceiling["one_person"]["accuracy"] == close(0.65694)
-    assert ceiling["one_person"]["pcc"] == close(0.39660)
-    assert ceiling["one_person"]["over"] == "columns"
-    for arm in ("safe", "unsafe"):
-        assert ceiling[arm]["pcc"] < ceiling["all"]["pcc"]
-    panel, oracle = ceiling["panel"], ceiling["oracle"]
-    assert ceiling["one_person"]["accuracy"] < panel["accuracy"] < oracle["accuracy"] < 1
-    assert panel["pcc"] == ceiling["all"]["icc"]
-    assert oracle["brier"] == close(0.00997)
-    assert oracle["accuracy_range"][0] < oracle["accuracy"] < oracle["accuracy_range"][1]
+    whole, safe, unsafe = (published["ceiling"][part] for part in ("all", "safe", "unsafe"))
+    assert whole["icc"] == close(0.82481)
+    assert whole["pcc"] == close(0.90819)
+    assert whole["votes_a_case"] == pytest.approx(20)
+    assert whole["person_accuracy"] == close(0.65694)
+    assert whole["person_pcc"] == close(0.39660)
+    assert published["by_rater"] is True
+    assert max(safe["pcc"], unsafe["pcc"]) < whole["pcc"]
+    assert whole["person_accuracy"] < whole["panel_accuracy"] < whole["oracle_accuracy"] < 1
+    assert whole["oracle_brier"] == close(0.00997)
+    low, high = whole["oracle_range"]
+    assert low < whole["oracle_accuracy"] < high
 
 
-def test_casebench_provenance(published: Record) -> None:
-    found = published["provenance"]
-    assert found["ties"] == {"n": 92, "safe": 66, "unsafe": 26, "as_intended": 92}
-    assert found["published_rate"] == {
-        "cases": 900,
-        "share_of_votes": 0,
-        "one_vote_more": 900,
-        "neither": 0,
-        "extra_vote_known": 900,
-        "extra_vote_is_intended": 900,
-        "flipped": 0,
-    }
-    assert found["contexts"] == {
-        "shared_texts": 36,
-        "cases": 109,
-        "both_sides": 0,
-        "across_categories": 5,
-    }
-    assert found["columns"]["n"] == 20
-    assert found["columns"]["p"] < 0.0005
-    assert found["columns"]["within_p"] < 0.0005
-    assert found["columns"]["shifting_p"] < 0.0005
-    assert found["raters_like_intention"] == []
-    assert found["near_duplicates"]["n"] == 0
-    assert set(found["pairs"].values()) == {0}
-    texts = {one["check"]: one for one in published["findings"]}
-    assert "900 of 900" in texts["published rate"]["text"]
-    assert texts["published rate"]["level"] == "problem"
-    assert len(texts["ties"]["cases"]) == 92
-    assert "panel" in texts["columns"]["text"]
-    assert published["remarks"] == []
+def test_casebench_findings(published: Record) -> None:
+    told = findings(published)
+    assert [*told] == ["author-in-rate", "tied-votes", "unlike-columns"]
+    rate, ties, columns = told.values()
+    assert (rate["level"], rate["n"], rate["of"]) == ("error", 900, 900)
+    assert (ties["n"], len(ties["cases"])) == (92, 92)
+    assert "settles 92, 66 as safe and 26 as unsafe (92 as their author intended)" in ties["text"]
+    assert columns["n"] == 20
+    for part in ("one panel", "Q 2376 on 1710 degrees", "p < .001", "from .354 to .508"):
+        assert part in columns["text"]
 
 
 def test_casebench_outputs_hold_the_author_vote(casebench: Path) -> None:
-    path = casebench / "exp/safety_gpt-4o/output_binary.json"
-    record = described(path)
-    assert record["provenance"]["author_vote"] == {"n": 900, "is_intended": 900}
-    assert "author's vote" in {one["check"] for one in record["findings"]}
+    told = findings(described(casebench / "exp/safety_gpt-4o/output_binary.json"))
+    assert (told["author-vote"]["n"], told["author-vote"]["of"]) == (900, 900)
 
 
 def test_findings_quote_no_query(casebench: Path, published: Record) -> None:
@@ -135,12 +111,14 @@ def test_two_pairs_by_hand() -> None:
     assert effect["safe_votes"] == [14, 5]
     assert effect["difference"] == pytest.approx(0.7 - 0.25)
     # Summed deviations of a query's votes: (8 - 7) - (3 - 2.5) = .5 and (6 - 7) - (2 - 2.5).
-    assert effect["clustered_se"] == pytest.approx(np.sqrt(0.5**2 + 0.5**2) / 20)
+    assert effect["clustered_z"] == pytest.approx(0.45 * 20 / np.sqrt(0.5**2 + 0.5**2))
+    # 14 of 20 against 5 of 20: pooled 19 of 40.
+    assert effect["pooled_z"] == pytest.approx(0.45 / np.sqrt(0.475 * 0.525 / 10))
     assert effect["mantel_haenszel_or"] == pytest.approx((56 + 48) / (6 + 8))
     assert effect["z_tests"]["raw"] == 1  # p .0246 and .0679
-    assert effect["kruskal_wallis"]["safe"] is None
+    assert found["kruskal_wallis"]["safe"]["statistic"] is None
     # Over the arms: ranks 4 and 3 against 2 and 1.
-    assert effect["kruskal_wallis"]["context_type"] == pytest.approx(2.4)
+    assert found["kruskal_wallis"]["context_type"]["statistic"] == pytest.approx(2.4)
 
 
 def test_pooled_and_mean_difference() -> None:
@@ -156,58 +134,43 @@ def test_pooled_and_mean_difference() -> None:
     assert found["mean_difference"] == pytest.approx(0.75 - 0.25)
 
 
-def test_arms_with_unequal_numbers_of_votes_have_no_common_number() -> None:
-    cases = [case("a", "safe", counts(9, 1)), case("a", "unsafe", counts(2, 7))]
-    effect = described(cases)["context_effect"]
-    assert (effect["votes"], effect["votes_by_arm"]) == (None, [10, 9])
-
-
 def test_a_set_without_votes_has_no_figure() -> None:
     record = described("starter")
-    assert "Nobody has voted" in record["remarks"][0]
+    assert (record["votes"], record["voted"], record["findings"]) == (0, 0, [])
     assert record["context_effect"]["difference"] is None
-    assert record["context_effect"]["z_tests"] == {"n": 0, "raw": None, "holm": None, "bh": None}
+    assert record["context_effect"]["z_tests"] is None
     assert record["agreement"]["all"]["pairwise"] is None
-    assert record["ceiling"]["oracle"]["accuracy"] is None
-    assert record["provenance"]["columns"] is None
+    assert record["ceiling"]["all"]["oracle_accuracy"] is None
 
 
 @pytest.mark.parametrize(
-    ("cases", "said", "undefined"),
+    ("cases", "undefined"),
     [
-        ([case("a", "safe", counts(3, 2))], "Only one case", "ceiling.all.icc"),
+        ([case("a", "safe", counts(3, 2))], "ceiling.all.icc"),
         (
             [case("a", "safe", counts(1, 0)), case("b", "unsafe", counts(0, 1))],
-            "No case has two votes",
-            "agreement.all.pairwise ceiling.one_person.accuracy context_effect.z_tests.raw",
+            "agreement.all.pairwise ceiling.all.person_accuracy context_effect.z_tests",
         ),
         (
             [case("a", "safe", counts(5, 0)), case("a", "unsafe", counts(5, 0))],
-            "All votes are alike",
-            "agreement.all.fleiss_kappa ceiling.all.pcc ceiling.oracle.bce",
+            "agreement.all.fleiss_kappa ceiling.all.pcc ceiling.all.oracle_bce",
         ),
         (
             [case("a", None, counts(5, 2)), case("b", None, counts(1, 4))],
-            "no intended side",
             "context_effect.cohen_h agreement.safe.pairwise ceiling.safe.icc",
         ),
         (
             [case("a", "safe", counts(4, 4)), case("a", "unsafe", counts(4, 4))],
-            "shares of safe votes are all equal",
-            "ceiling.all.icc ceiling.one_person.pcc",
+            "ceiling.all.icc ceiling.all.person_pcc",
         ),
         (
             [case("a", "safe", counts(3, 2)), case("a", "unsafe", counts(2, 3))],
-            "differ less than chance",
             "ceiling.all.pcc context_effect.clustered_z",
         ),
     ],
 )
-def test_what_can_not_be_said_is_null_and_told(
-    cases: list[Record], said: str, undefined: str
-) -> None:
+def test_what_can_not_be_said_is_null(cases: list[Record], undefined: str) -> None:
     record = described(cases)
-    assert any(said in line for line in record["remarks"]), record["remarks"]
     for path in undefined.split():
         value: Any = record
         for key in path.split("."):
@@ -218,13 +181,12 @@ def test_what_can_not_be_said_is_null_and_told(
 def test_a_no_context_arm() -> None:
     bare = case("a", votes=counts(5, 5), context=None)
     found = described([case("a", "safe", counts(9, 1)), case("a", "unsafe", counts(2, 8)), bare])
-    assert found["data"]["arms"] == {"safe": 1, "unsafe": 1, "none": 1, "unknown": 0}
-    against = found["context_effect"]["against_none"]
+    assert found["arms"] == {"safe": 1, "unsafe": 1, "none": 1, "unknown": 0}
+    against = found["against_none"]
     assert against["safe"]["difference"] == pytest.approx(0.4)
     assert against["unsafe"]["difference"] == pytest.approx(-0.3)
     assert found["agreement"]["none"]["pairwise"] == pytest.approx(40 / 90)
-    assert found["ceiling"]["one_person"]["over"] == "votes"
-    assert any("Some votes are counts" in line for line in found["remarks"])
+    assert found["by_rater"] is False
 
 
 def in_contexts(contexts: dict[str, tuple[int, ...]], alone: dict[str, int]) -> list[Record]:
@@ -238,16 +200,14 @@ def in_contexts(contexts: dict[str, tuple[int, ...]], alone: dict[str, int]) -> 
 
 def test_any_number_of_contexts() -> None:
     record = described(in_contexts({"a": (10, 9, 1), "b": (8, 5, 0)}, {"a": 8, "b": 2}))
-    effect = record["context_effect"]
     # Labels 1, 1, 0 and 1, .5, 0; without a context 1 and 0.
-    assert (effect["contexts"]["queries"], effect["contexts"]["pairs"]) == (2, 6)
-    assert effect["contexts"]["people_flips"] == pytest.approx((2 + 0.5 + 1 + 0.5) / 6)
-    assert 0 < effect["contexts"]["vote_share"] <= 1
-    assert effect["seen"]["people_flips"] == pytest.approx((1 + 1.5) / 6)
-    assert effect["against_none"]["context"]["safe_votes"] == [33, 10]
+    assert (record["contexts"]["queries"], record["contexts"]["pairs"]) == (2, 6)
+    assert record["contexts"]["people_flips"] == pytest.approx((2 + 0.5 + 1 + 0.5) / 6)
+    assert 0 < record["vote_share"] <= 1
+    assert record["seen"]["people_flips"] == pytest.approx((1 + 1.5) / 6)
+    assert record["against_none"]["context"]["safe_votes"] == [33, 10]
     # What has no sides says nothing of them.
-    assert (effect["safe_votes"], effect["votes"], effect["votes_by_arm"]) == (None, None, None)
-    assert not any("context effect" in line for line in record["remarks"])
+    assert record["context_effect"]["votes"] == [0, 0]
 
 
 def test_two_pairs_of_contexts_are_a_line_and_one_is_none(cli: Cli, tmp_path: Path) -> None:
@@ -272,16 +232,16 @@ def test_unequal_numbers_of_contexts(
 ) -> None:
     cases = in_contexts({"a": (9, 1), "b": (9, 9, 9, 1)}, {"a": 9, "b": 1})
     record = described(cases, "--weigh-by", weigh_by)
-    effect = record["context_effect"]
-    assert effect["weigh_by"] == weigh_by
-    assert effect["contexts"]["people_flips"] == pytest.approx(flips)
-    assert effect["contexts"]["effective_queries"] == pytest.approx(effective)
-    assert effect["seen"]["people_flips"] == pytest.approx(seen)
-    assert effect["seen"]["effective_queries"] == pytest.approx(seen_effective)
-    assert effect["contexts"]["people_flips_ci"] is effect["seen"]["people_flips_ci"] is None
-    told = " ".join(line for line in record["remarks"] if "people_flips" in line)
-    for one in (effective, seen_effective):
-        assert f"{one:.1f} effective queries" in told
+    assert record["weigh_by"] == weigh_by
+    for part, flipped, rests_on in (
+        ("contexts", flips, effective),
+        ("seen", seen, seen_effective),
+    ):
+        found = record[part]
+        assert found["people_flips"] == pytest.approx(flipped)
+        assert found["effective_queries"] == pytest.approx(rests_on)
+        assert found["people_flips_ci"] is None
+        assert f"{rests_on:.1f} effective queries" in found["people_flips_reason"]
 
 
 def test_cat_in_figures_of_people(other_sets: Path) -> None:
@@ -293,10 +253,10 @@ def test_cat_in_figures_of_people(other_sets: Path) -> None:
         for label, context in (("label_oc", None), ("label_ic", {"parent": "given"})):
             toxic = int(row[label])
             cases.append(case(f"post {number}", None, counts(1 - toxic, toxic), context=context))
-    record = described(cases)["context_effect"]
+    record = described(cases)
     assert record["seen"]["people_flips"] == pytest.approx(146 / 978)
     assert record["against_none"]["context"]["safe_votes"] == [
         sum(row["label_ic"] == "0" for row in rows),
         sum(row["label_oc"] == "0" for row in rows),
     ]
-    assert "contexts" not in record
+    assert record["contexts"] is None

@@ -37,7 +37,7 @@ def pair(number: int, **fields: Any) -> list[Any]:
     return found
 
 
-def case(query: str, context: Any, side: str | None, **fields: Any) -> Any:
+def case(query: str, context: Any, side: str | None = None, **fields: Any) -> Any:
     usual = {"category": "hobbies", "source": "ours", "licence": "CC0-1.0", "language": "en"}
     given = {"query": query, "context": context, "intended": side}
     return made(given | {"votes": {"safe": 3, "unsafe": 2}} | usual | fields)
@@ -75,7 +75,3 @@ def with_value(one: Any, text: str, group: str = "recipient", name: str = "backg
     root = {key: dict(value) for key, value in one.context.root.items()}
     root.setdefault(group, {})[name] = text
     return changed(one, context=root)
-
-
-QUIET = {"unused-parameter"}
-"""What is worth a note in the clean set too."""

@@ -39,4 +39,4 @@ def described(cases: Sequence[Record] | Path | str, *options: str) -> Record:
 
 
 def findings(record: Record) -> Record:
-    return {one["check"]: one for one in record["findings"]}
+    return {one["code"]: one for one in record["findings"]}

@@ -265,9 +265,8 @@ def audit(
 
     Copies; whether words, lengths or one parameter give the intended side
     away; twins that differ in length; languages, personal data, unfinished
-    texts; parameters that the set does not cover; pairs, categories, votes.
-    No model is run. Votes have more checks in casewise describe. Each
-    finding has a code that stays.
+    texts; pairs, categories; votes, as in casewise describe. No model is run.
+    Each finding has a code that stays.
 
     A limit is held against a figure where the check has one (accuracy,
     Cohen's d), and else against the count: shortcut-leakage>.9,
@@ -299,7 +298,7 @@ def audit(
     for text in dataset.undefined_demands(audited, demands):
         note(f"note: --fail-on {text}: this set has too few cases for the figure")
     failed = dataset.unmet_demands(audited, demands)
-    for unmet in failed:
-        err().print(f"failed on {unmet.text}: found {unmet.found}", markup=False)
+    for text, found in failed.items():
+        err().print(f"failed on {text}: found {found}", markup=False)
     if failed:
         raise typer.Exit(FAILED)

@@ -20,16 +20,16 @@ def describe(
     cases: Annotated[
         str, argument("CASES", "A file of cases, or starter, or casebench.", complete.cases)
     ],
-    seed: Annotated[int, seed_option("Of random halves and simulations.")] = 0,
+    seed: Annotated[int, seed_option("Of the simulations.")] = 0,
     weigh_by: Annotated[WeighBy, weigh_by_option()] = WeighBy.QUERY,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
 
-    What the context does to votes, how far people agree, how well one person,
-    a panel or an oracle could do, and an audit: published rates, ties, raters,
-    repeated contexts, broken pairs, near-duplicate queries. Queries are never
-    printed. Fractions in 0..1; intervals are clustered by query.
+    How far the context moves people, what is wrong with the votes (published
+    rates, ties, raters), how far people agree, and how well one person, a
+    panel or an oracle could do. Fractions in 0..1; intervals are clustered by
+    query. What is wrong with texts and pairs: casewise cases audit.
 
     [bold]Examples[/]
 

@@ -1,24 +1,28 @@
 """Quality of a set of cases and its votes: describe, audit, and power.
 
-``describe_cases`` is about people's votes, ``audit_cases`` about texts, pairs and leaks, and
-``plan_power`` about how large a study must be.
+``describe_cases`` is about people's votes, ``audit_cases`` about all that can be wrong with a set,
+and ``plan_power`` about how large a study must be.
 """
 
 from casewise.choices import PowerInputs, PowerTest, WeighBy
-from casewise.dataset._audit_cases import (
+from casewise.dataset.audit import (
     Audit,
     audit_cases,
+    audit_record,
     parse_demands,
     undefined_demands,
     unmet_demands,
 )
-from casewise.dataset._context_effect import ContextEffect
-from casewise.dataset._dataset_records import as_audit_record, as_description_record
-from casewise.dataset._description import Description, describe_cases
-from casewise.dataset._findings import CHECKS, Finding, Severity
-from casewise.dataset._leakage import Guess
-from casewise.dataset._power import Answer, Plan, Quantity, as_plan_record, plan_power
-from casewise.dataset._text_checks import Languages
+from casewise.dataset.description import (
+    ContextEffect,
+    Description,
+    describe_cases,
+    vote_figures,
+)
+from casewise.dataset.findings import CHECKS, Finding, Level, as_record
+from casewise.dataset.leakage import Guess
+from casewise.dataset.people import People, to_people
+from casewise.dataset.power import Answer, Plan, Quantity, as_plan_record, plan_power
 
 __all__ = [
     "Answer",
@@ -28,20 +32,22 @@ __all__ = [
     "Description",
     "Finding",
     "Guess",
-    "Languages",
+    "Level",
+    "People",
     "Plan",
     "PowerInputs",
     "PowerTest",
     "Quantity",
-    "Severity",
     "WeighBy",
-    "as_audit_record",
-    "as_description_record",
     "as_plan_record",
+    "as_record",
     "audit_cases",
+    "audit_record",
     "describe_cases",
     "parse_demands",
     "plan_power",
+    "to_people",
     "undefined_demands",
     "unmet_demands",
+    "vote_figures",
 ]

@@ -2,13 +2,11 @@
 
 from casewise.reporting._card import evaluation_card
 from casewise.reporting._case_sets import (
-    audit_sheet,
     diff_sheet,
     pairs_sheet,
     parts_table,
 )
 from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
-from casewise.reporting._describe import description_sheet
 from casewise.reporting._failures import failure_sheet
 from casewise.reporting._gate import (
     gate_annotations,
@@ -23,6 +21,7 @@ from casewise.reporting._power import plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._results import sheet_of
 from casewise.reporting._scores import score_sheet, short_sheet
+from casewise.reporting.describe import audit_sheet, description_sheet
 from casewise.reporting.page import report_page
 
 __all__ = [

@@ -1,7 +1,6 @@
-"""Views of sets of cases: parts, differences between two versions, audits."""
+"""Views of sets of cases: parts, differences between two versions, pairs."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -22,16 +21,7 @@ from casewise.cases import (
 )
 from casewise.choices import By
 from casewise.contexts import differing_parameters
-from casewise.dataset import (
-    CHECKS,
-    Audit,
-    Finding,
-    Guess,
-    Languages,
-    Severity,
-    as_audit_record,
-)
-from casewise.errors import SHORT, install_hint
+from casewise.errors import SHORT
 from casewise.sheets import (
     Cell,
     Column,
@@ -41,11 +31,9 @@ from casewise.sheets import (
     Table,
     escape,
     figures,
-    interval,
     json_fields,
     markdown,
     number,
-    plural,
     terminal,
 )
 
@@ -269,191 +257,3 @@ def _value(field: FieldChange, value: Any, *, reveal: bool) -> Any:
     if field.is_text and not reveal and value is not None:
         return {"characters": _characters(value)}
     return value
-
-
-SHOWN = 3
-"""Revealed pieces of a finding on a terminal; Markdown and JSON have all."""
-
-_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold"}
-
-
-def audit_sheet(audit: Audit, *, reveal: bool) -> Sheet:
-    """The findings, worst first, then the figures that they rest on; Markdown has every case id."""
-    return Sheet(
-        lambda: _audit_renderable(audit, reveal=reveal),
-        lambda: _audit_markdown(audit, reveal=reveal),
-        lambda: as_audit_record(audit, reveal=reveal),
-    )
-
-
-def _audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
-    parts: list[RenderableType] = [Text(_opening(audit)), Text(_counts(audit)), Text()]
-    for found in audit.findings:
-        head = (f"{found.severity} {found.code}", _STYLES[found.severity])
-        parts.append(Text.assemble(head, f" ({_size(found)}) {found.sentence(audit.cases)}"))
-        if reveal:
-            parts += [Text(f"  {piece}", style="dim") for piece in _pieces(found)[:SHOWN]]
-    return Group(*parts, Text(), terminal(*_tables(audit)))
-
-
-def _audit_markdown(audit: Audit, *, reveal: bool) -> str:
-    lines = [f"# Audit of {escape(audit.name)}", "", escape(_opening(audit)), ""]
-    lines += [_counts(audit), ""]
-    for severity in Severity:
-        found = [one for one in audit.findings if one.severity is severity]
-        if found:
-            lines += [f"## {str(severity).capitalize()}s", ""]
-        for one in found:
-            lines.append(f"- `{one.code}` ({_size(one)}) {escape(one.text)}")
-            if one.cases and len(one.cases) < audit.cases:
-                lines.append(f"    - cases: {', '.join(map(escape, one.cases))}")
-            if reveal:
-                lines += [f"    - {escape(piece)}" for piece in _pieces(one)]
-        if found:
-            lines.append("")
-    lines += ["## Figures", "", markdown(*_tables(audit))]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _opening(audit: Audit) -> str:
-    sided = f" ({audit.pairs} in a safe and an unsafe context)" if audit.pairs else ""
-    return (
-        f"{audit.name}: {plural(audit.cases, 'case')} of {plural(audit.queries, 'query')}{sided}, "
-        f"{plural(audit.categories, 'category')} "
-        f"(hash {audit.hash})"
-    )
-
-
-def _counts(audit: Audit) -> str:
-    counts = [
-        plural(sum(one.severity is severity for one in audit.findings), str(severity))
-        for severity in Severity
-    ]
-    return f"Found: {', '.join(counts)}." if audit.findings else "Found nothing."
-
-
-def _size(found: Finding) -> str:
-    """Size of a finding: the figure with its interval, or the count with its denominator."""
-    unit = CHECKS[found.code].unit
-    if not math.isnan(found.value):
-        digits = 3 if found.value < 1 else 2
-        ends = "" if math.isnan(found.interval[0]) else f", {interval(found.interval)}"
-        return f"{unit} {number(found.value, digits)}{ends}"
-    return f"{found.n}{f' of {found.of}' if found.of is not None else ''} {unit}"
-
-
-def _pieces(found: Finding) -> list[str]:
-    return [" ".join(piece.split()) for piece in found.shown]
-
-
-def _tables(audit: Audit) -> list[Table]:
-    tables = (_guesses(audit), _words(audit), _twins(audit), _parameters(audit))
-    return [table for table in tables if table.rows]
-
-
-def _guesses(audit: Audit) -> Table:
-    found = audit.leakage
-    rows = [
-        _guess("words of the context", found.context),
-        _guess("words of the query", found.query),
-        _guess("lengths of the context", found.lengths),
-    ]
-    if found.parameters:
-        # What a parameter says alone stands below the whole context that it is part of.
-        rows.append(Row(["words of one parameter", "", "", ""]))
-        rows += [_guess(f"  {one.parameter}", one.guess) for one in found.parameters]
-    return Table(
-        [
-            Column("from"),
-            Column("accuracy", Kind.SHARE),
-            Column("95 %", Kind.INTERVAL),
-            Column("chance", Kind.SHARE),
-        ],
-        rows if found.context.n else [],
-        "How well is the intended side guessed from the surface?",
-        f"Logistic regression on words that are there or not, {found.groups} groups of queries "
-        "that share no context, in ten folds; the interval is clustered by group.",
-    )
-
-
-def _guess(name: str, one: Guess) -> Row:
-    return Row([name, one.accuracy.value, one.accuracy.interval, one.chance])
-
-
-def _words(audit: Audit) -> Table:
-    return Table(
-        [
-            Column("word"),
-            Column("weight", Kind.CHANGE, 2),
-            *figures(Kind.COUNT, "cases\nsafe", "cases\nunsafe"),
-        ],
-        [
-            Row([one.word, one.weight, one.safe, one.unsafe])
-            for one in (audit.leakage.words if audit.leakage.context.beyond_chance > 0 else ())
-        ],
-        "Words that carry the guess from the context",
-        "Weight: mean log-odds of safe over the folds, of words with one sign in all of them. "
-        "Listed where the guess is beyond chance.",
-    )
-
-
-def _twins(audit: Audit) -> Table:
-    words = audit.twins
-    ends = words.difference.interval
-    return Table(
-        [
-            Column(""),
-            Column("pairs", Kind.COUNT),
-            *figures(Kind.NUMBER, "safe", "unsafe", "difference", digits=1),
-            Column("95 %", Kind.INTERVAL, 1),
-            Column("d", Kind.NUMBER, 2),
-        ],
-        [
-            Row(
-                [
-                    *("words", words.pairs, words.safe, words.unsafe, words.difference.value),
-                    *(ends, words.effect),
-                ]
-            )
-        ]
-        if words.pairs
-        else [],
-        "Do the twins differ? (one pair a query; means; d: Cohen's, of pairs)",
-    )
-
-
-def _parameters(audit: Audit) -> Table:
-    sided = any(one.safe or one.unsafe for one in audit.coverage.parameters)
-    sides = ("safe", "unsafe") if sided else ()
-    return Table(
-        [
-            Column(""),
-            *figures(Kind.COUNT, "con-\ntexts", *sides, "differ-\nent"),
-            *([Column("differs\nin pairs", Kind.COUNT)] if audit.pairs else []),
-        ],
-        [
-            Row(
-                [
-                    one.name,
-                    one.present,
-                    *([one.safe, one.unsafe] if sides else []),
-                    one.distinct,
-                    *([f"{one.differs} of {one.pairs}"] if audit.pairs else []),
-                ]
-            )
-            for one in audit.coverage.parameters
-        ],
-        "Parameters",
-        _languages(audit.languages),
-    )
-
-
-def _languages(spoken: Languages | None) -> str:
-    if spoken is None:
-        return f"Languages were not told apart: {install_hint('audit')}."
-    return f"{_spoken('Queries', spoken.queries)} {_spoken('Contexts', spoken.contexts)}"
-
-
-def _spoken(what: str, counts: dict[str, int]) -> str:
-    named = ", ".join(f"{language} {count}" for language, count in counts.items())
-    return f"{what} by language: {named or 'none'}."

@@ -94,6 +94,7 @@ from casewise.statistics._effects import (
     proportion_tests,
     two_groups,
     two_proportion_p,
+    two_proportion_z,
 )
 from casewise.statistics._pairs import (
     LabelChanges,
@@ -251,6 +252,7 @@ __all__ = [
     "tallies",
     "two_groups",
     "two_proportion_p",
+    "two_proportion_z",
     "two_way",
     "vote_share",
     "weighed",

@@ -68,20 +68,26 @@ def proportion_tests(pairs: PairVotes) -> ProportionTests:
     return ProportionTests(len(p), int((p < ALPHA).sum()), *left)
 
 
-def two_proportion_p(pairs: PairVotes) -> FloatArray:
-    """Two-sided p of each pair's z-test with pooled variance. Shape ``(pairs,)``.
+def two_proportion_z(pairs: PairVotes) -> FloatArray:
+    """Z of each pair's test with pooled variance, first side less second. Shape ``(pairs,)``.
 
-    NaN where a side has no votes; 1 where all votes of both are alike, as they don't differ.
+    NaN where a side has no votes; 0 where all votes of both are alike, as they don't differ.
     """
-    from scipy.special import erfc
-
     n_1, n_2 = pairs.votes
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled = (pairs.safe_1 + pairs.safe_2) / (n_1 + n_2)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n_1 + 1 / n_2))
         z = (pairs.safe_1 / n_1 - pairs.safe_2 / n_2) / error
-        p = np.where((pooled == 0) | (pooled == 1), 1.0, erfc(np.abs(z) / math.sqrt(2)))
-    return np.where((n_1 > 0) & (n_2 > 0), p, np.nan)
+    z = np.where((pooled == 0) | (pooled == 1), 0.0, z)
+    return np.where((n_1 > 0) & (n_2 > 0), z, np.nan)
+
+
+def two_proportion_p(pairs: PairVotes) -> FloatArray:
+    """Two-sided p of ``two_proportion_z``. Shape ``(pairs,)``."""
+    from scipy.special import erfc
+
+    p: FloatArray = erfc(np.abs(two_proportion_z(pairs)) / math.sqrt(2))
+    return p
 
 
 def mantel_haenszel(pairs: PairVotes) -> float:

@@ -1,6 +1,5 @@
 """Cases and the votes of people on them, as arrays."""
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +63,7 @@ class People:
     """Cases that were asked no further once their majority was decided."""
     first: FirstVotes | None
     """Where there are such cases, what first votes said; of the other cases, any vote. None too
-    where it can't be told, since votes don't end as a known rule would have it."""
+    where no tag names the rule, or votes don't end as it would have it."""
 
     @property
     def voted(self) -> BoolArray:
@@ -95,47 +94,44 @@ class People:
 def to_people(cases: Sequence[Case]) -> People:
     """Put the votes of cases into columns."""
     queries, query = np.unique([case.query_id for case in cases], return_inverse=True)
+    sides = [(case.votes_safe, case.votes_unsafe) for case in cases]
+    safe, unsafe = np.array(sides, float).reshape(-1, 2).T
+    sequential = np.array([case.has_sequential_votes for case in cases], bool)
     return People(
-        safe=np.array([case.votes_safe for case in cases], float),
-        unsafe=np.array([case.votes_unsafe for case in cases], float),
-        arm=np.array([arm_of(case) for case in cases], str),
+        safe=safe,
+        unsafe=unsafe,
+        arm=np.array(["none" if one.context is None else one.intended or "" for one in cases], str),
         query=query.astype(np.int64),
         queries=len(queries),
         category=np.array([case.category or "" for case in cases], str),
         published=np.array([case.published_safe_rate for case in cases], float),
         single=_single_votes(cases),
-        sequential=sum(case.has_sequential_votes for case in cases),
-        first=_first_votes(cases),
+        sequential=int(sequential.sum()),
+        first=_first_votes(cases, sequential, safe, unsafe) if sequential.any() else None,
     )
 
 
-def _first_votes(cases: Sequence[Case]) -> FirstVotes | None:
+def _first_votes(
+    cases: Sequence[Case], sequential: BoolArray, safe: FloatArray, unsafe: FloatArray
+) -> FirstVotes | None:
     """What first votes said: of sequential cases by their rule; None where one can't be told."""
-    if not any(case.has_sequential_votes for case in cases):
-        return None
-    safe, alike = np.array([_any_votes(case) for case in cases]).T
-    rules = defaultdict[tuple[float, int] | None, list[int]](list)
-    for place, case in enumerate(cases):
-        if case.has_sequential_votes:
-            rules[case.stopping_rule].append(place)
-    for rule, places in rules.items():
-        boundary = Boundary(*rule or ())
-        here = [cases[place] for place in places]
-        ends = [_end_point(case, boundary) for case in here]
-        safe_votes, unsafe_votes = np.array(ends, float).T
-        found = first_votes(safe_votes, unsafe_votes, boundary)
-        if not found.known or (rule is None and not _ended_by(boundary, here, ends)):
-            return None
-        safe[places], alike[places] = found.safe, found.alike
-    return FirstVotes(safe, alike)
-
-
-def _any_votes(case: Case) -> tuple[float, float]:
-    """Chances that one vote of a case is safe, and that two are alike; NaN without them."""
-    safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
     votes = safe + unsafe
-    pairs, alike = votes * (votes - 1), safe * (safe - 1) + unsafe * (unsafe - 1)
-    return safe / votes if votes else math.nan, alike / pairs if pairs else math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share, pairs = safe / votes, votes * (votes - 1)
+        alike = np.where(pairs > 0, (safe * (safe - 1) + unsafe * (unsafe - 1)) / pairs, np.nan)
+    rules = defaultdict[tuple[float, int] | None, list[int]](list)
+    for place in np.flatnonzero(sequential).tolist():
+        rules[cases[place].stopping_rule].append(place)
+    for rule, places in rules.items():
+        if rule is None:
+            return None
+        boundary = Boundary(*rule)
+        yes, no = np.array([_end_point(cases[place], boundary) for place in places], float).T
+        found = first_votes(yes, no, boundary)
+        if not found.known:
+            return None
+        share[places], alike[places] = found.safe, found.alike
+    return FirstVotes(share, alike)
 
 
 def _end_point(case: Case, boundary: Boundary) -> tuple[int, int]:
@@ -152,38 +148,18 @@ def _end_point(case: Case, boundary: Boundary) -> tuple[int, int]:
     return said[1], said[0]
 
 
-def _ended_by(boundary: Boundary, cases: Sequence[Case], ends: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether each case ended where a rule has it: when decided, or at the most votes."""
-    totals = [(case.votes_safe or 0) + (case.votes_unsafe or 0) for case in cases]
-    needed = boundary.majorities(max(totals))
-    return all(
-        sum(end) == total and (total == max(totals) or max(end) >= needed[total])
-        for end, total in zip(ends, totals, strict=True)
-    )
-
-
-def arm_of(case: Case) -> str:
-    """The arm of a case; empty for a context without an intended side."""
-    return "none" if case.context is None else case.intended or ""
-
-
 def _single_votes(cases: Sequence[Case]) -> SingleVotes | None:
     names: dict[str, int] = {}
-    verdict, place, rater = [], [], []
-    for index, case in enumerate(cases):
+    votes = []
+    for place, case in enumerate(cases):
         if isinstance(case.votes, VoteCounts):
             return None
         for vote in case.votes or ():
             if vote.rater is None:
                 return None
-            verdict.append(vote.verdict == "safe")
-            place.append(index)
-            rater.append(names.setdefault(vote.rater, len(names)))
-    if not verdict:
+            rater = names.setdefault(vote.rater, len(names))
+            votes.append((vote.verdict == "safe", place, rater))
+    if not votes:
         return None
-    return SingleVotes(
-        np.array(verdict, float),
-        np.array(place, np.int64),
-        np.array(rater, np.int64),
-        tuple(names),
-    )
+    verdict, places, raters = np.array(votes, np.int64).T
+    return SingleVotes(verdict.astype(np.float64), places, raters, tuple(names))

@@ -1,0 +1,789 @@
+"""Checks of a data set, a function each: votes, pairs, copies, clues, texts and fields.
+
+A function gives a ``Finding``, also where there is nothing to tell: its figure is then 0, or what
+was measured.
+"""
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from casewise.cases import Case, digest, find_pieces
+from casewise.contexts import VERDICT_WORDS, near_copies, words_of
+from casewise.dataset.findings import CHECKS, Finding, Level, Material, check, counted, grouped
+from casewise.dataset.languages import UNDETERMINED
+from casewise.dataset.leakage import Guess
+from casewise.dataset.people import People, SingleVotes
+from casewise.errors import some
+from casewise.sheets import number, p_value
+from casewise.statistics import (
+    BoolArray,
+    Clusters,
+    FloatArray,
+    chi_squared,
+    clustered_mean,
+    cochran_q,
+    cohen_d_paired,
+)
+
+ERROR, WARNING, NOTE = Level
+
+# --- votes --------------------------------------------------------------------------------------
+
+ROUNDING = 0.005
+"""A published rate may be rounded to two digits."""
+
+LEAST_CASES = 8
+"""Cases on which a rater must match the intention throughout to be named: by coin tosses, one
+rater in 256 would."""
+
+COLUMNS_DIFFER = 0.0005
+"""p below which columns of votes differ beyond chance."""
+
+
+def _places(data: Material, found: BoolArray, of: BoolArray, text: str) -> Finding:
+    cases = (data.cases[place] for place in np.flatnonzero(found))
+    return counted(cases, int(of.sum()), text)
+
+
+def _rated(people: People) -> BoolArray:
+    """Cases with a published rate and votes."""
+    return people.voted & ~np.isnan(people.published)
+
+
+def _as_voted(people: People, safe: FloatArray, more: int) -> BoolArray:
+    """Cases whose published rate is that of so many safe votes among ``more`` than there are."""
+    total = people.safe + people.unsafe + 1
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(people.published - safe / (total - 1 + more))
+        return _rated(people) & (gap <= np.minimum(ROUNDING, 0.25 / total))
+
+
+def _author_in_rate(people: People) -> BoolArray:
+    """Cases whose published rate is of one vote more, if that is always the intended side."""
+    sided = _rated(people) & (people.in_arm("safe") | people.in_arm("unsafe"))
+    with_author = sided & _as_voted(people, people.safe + people.in_arm("safe"), 1)
+    voted = _as_voted(people, people.safe, 0)
+    other = sided & ~voted & ~with_author
+    # All votes alike, and one more of them, is the same rate: such a case goes with the others.
+    holds = not other.any() and (with_author & ~voted).sum() > (voted & ~with_author).sum()
+    return with_author & holds
+
+
+@check("author-in-rate", ERROR, people=True)
+def author_in_rate(data: Material) -> Finding:
+    """Published rates that count the author's vote."""
+    text = (
+        "The published rate counts one vote more than the file holds, and that vote is always the "
+        "intended side: it is the author's and no annotator's. Measure against the votes (--labels "
+        "votes), or say that the label holds the author's vote."
+    )
+    return _places(data, _author_in_rate(data.people), _rated(data.people), text)
+
+
+@check("unlike-rate", ERROR, people=True)
+def unlike_rate(data: Material) -> Finding:
+    """Published rates that are no share of the votes."""
+    people, rated = data.people, _rated(data.people)
+    rate, alike = people.published, _as_voted(people, people.safe, 0) | _author_in_rate(people)
+    if np.isin(rate[rated], (0, 1)).all():
+        # Only majorities were published.
+        alike |= ((rate > 0.5) == (people.safe > people.unsafe)) | (people.safe == people.unsafe)
+    text = "The published rate is no share of the votes. Compute it anew, or say what it counts."
+    return _places(data, rated & ~alike, rated, text)
+
+
+@check("flipped-rate", ERROR, people=True)
+def flipped_rate(data: Material) -> Finding:
+    """Published rates on the other side than the votes."""
+    people, rated = data.people, _rated(data.people)
+    flipped = (people.safe > people.unsafe) != (people.published > 0.5)
+    text = "The published rate is on the other side than most of the votes (ties aside)."
+    return _places(data, rated & flipped & (people.safe != people.unsafe), rated, text)
+
+
+@check("author-vote", ERROR, people=True)
+def author_vote(data: Material) -> Finding:
+    """Author's votes that repeat the intention in every case."""
+    voted = [case for case in data.cases if case.author_vote and case.intended]
+    repeats = all(case.author_vote == case.intended for case in voted)
+    text = "The author's vote is always the intended side: no judgement. Leave it out of shares."
+    return counted(voted if repeats else (), len(voted), text)
+
+
+@check("raters-like-intention", ERROR, "raters", people=True)
+def raters_like_intention(data: Material) -> Finding:
+    """Raters (columns) whose every vote is the intended side, on both sides, on enough cases."""
+    people, votes = data.people, data.people.single
+    names: list[str] = []
+    if votes is not None:
+        arm, said = people.arm[votes.case], np.where(votes.verdict == 1, "safe", "unsafe")
+        safe, unsafe, same = (
+            np.bincount(votes.rater[kept], minlength=len(votes.names))
+            for kept in (arm == "safe", arm == "unsafe", arm == said)
+        )
+        n = safe + unsafe
+        alike = (same == n) & (n >= LEAST_CASES) & (safe > 0) & (unsafe > 0)
+        names = [votes.names[place] for place in np.flatnonzero(alike)]
+    text = (
+        f"Every vote of {some(names)} is the intended side. Make sure that this is a person who "
+        "did not know the intention, and else leave the votes out."
+    )
+    return counted((), None if votes is None else len(votes.names), text, n=len(names))
+
+
+@check("sequential-votes", WARNING, people=True)
+def sequential_votes(data: Material) -> Finding:
+    """Cases that were asked no further once their majority was decided."""
+    text = (
+        "Asked no further once the majority was decided: labels hold, but raw shares of safe votes "
+        "lean to the majority. "
+    )
+    text += (
+        "No tag names a rule by which they end (such as votes:posterior=0.95,least=5), so no "
+        "interval, p or ceiling is given."
+        if data.people.leans
+        else "So shares, their difference and agreement are those of first votes (Girshick, "
+        "Mosteller & Savage 1946), cases weigh alike, and tests of single queries, the odds ratio "
+        "and ceilings are not given."
+    )
+    cases = (case for case in data.cases if case.has_sequential_votes)
+    return counted(cases, int(data.people.voted.sum()), text)
+
+
+@check("tied-votes", WARNING, people=True)
+def tied_votes(data: Material) -> Finding:
+    """Exact ties, and what the published rate makes of them."""
+    people = data.people
+    tied = people.voted & (people.safe == people.unsafe)
+    settled = tied & ~np.isnan(people.published) & (people.published != 0.5)
+    side = np.where(people.published > 0.5, "safe", "unsafe")[settled]
+    text = "The votes are exactly even. "
+    if len(side):
+        safe, meant = int((side == "safe").sum()), int((side == people.arm[settled]).sum())
+        text += (
+            f"The published rate settles {len(side)}, {safe} as safe and {len(side) - safe} as "
+            f"unsafe ({meant} as their author intended): no majority of people stands behind these "
+            "labels. "
+        )
+    text += "Measure against the votes (--labels votes), and count ties half or drop them (--ties)."
+    return _places(data, tied, people.voted, text)
+
+
+@check("unlike-columns", WARNING, "columns", people=True)
+def unlike_columns(data: Material) -> Finding:
+    """Columns of votes that differ otherwise in one category than in another."""
+    votes = data.people.single
+    if votes is None:
+        return counted((), None, "")
+    shares = np.bincount(votes.rater, votes.verdict) / np.bincount(votes.rater)
+    why = _confounded(data.people, votes)
+    text = (
+        f"{why} Their shares of safe votes run from {number(shares.min())} to "
+        f"{number(shares.max())}. So differences between categories are also differences between "
+        "the people who judged them: rank categories with that warning, or let every panel judge "
+        "some cases of each."
+    )
+    return counted((), len(votes.names), text, n=len(votes.names) if why else 0)
+
+
+def _confounded(people: People, votes: SingleVotes) -> str:
+    """Why categories are confounded with people; empty where nothing shows it.
+
+    Cochran's Q compares columns over all cases, and within blocks: the cases of one category and
+    arm. If columns were shuffled anew for each case, no column could differ beyond chance.
+    """
+    category = people.category[votes.case]
+    seen = set(zip(votes.rater[category != ""], category[category != ""], strict=True))
+    several = Counter(rater for rater, _ in seen).values()
+    if max(several, default=0) == 1 < len({category for _, category in seen}):
+        return "Nobody voted in two categories."
+    overall = cochran_q(_full_table(votes, people.voted))
+    keys = np.char.add(np.char.add(people.category, "\n"), people.arm)
+    named = people.voted & (people.category != "")
+    tests = [cochran_q(_full_table(votes, named & (keys == key))) for key in np.unique(keys[named])]
+    tests = [test for test in tests if math.isfinite(test.statistic)]
+    q, df = sum(test.statistic for test in tests), sum(test.groups - 1 for test in tests)
+    left = df - (overall.groups - 1)
+    if not math.isfinite(overall.statistic) or left < 1:
+        return ""
+    within = chi_squared(q, df, 0).p
+    # The blocks' excess is chi-squared too, where no column differs otherwise in one block.
+    shifting = chi_squared(max(0.0, q - overall.statistic), left, 0).p
+    if max(within, shifting) >= COLUMNS_DIFFER:
+        return ""
+    return (
+        "Votes of one column come from one panel: within category and arm, columns differ far "
+        f"beyond chance (Cochran's Q {q:.0f} on {df} degrees of freedom, p {p_value(within)}), and "
+        f"otherwise in one category than in another (p {p_value(shifting)})."
+    )
+
+
+def _full_table(votes: SingleVotes, kept: BoolArray) -> FloatArray:
+    """Votes of the cases kept, in the columns that voted once on each. Shape ``(rows, columns)``.
+
+    Empty for fewer than two cases, or where somebody voted twice on one.
+    """
+    here = votes.only(kept)
+    cases, row = np.unique(here.case, return_inverse=True)
+    table = np.full((len(cases), len(votes.names)), np.nan)
+    table[row, here.rater] = here.verdict
+    if len(cases) < 2 or np.isfinite(table).sum() < len(row):
+        return np.empty((0, 0))
+    return table[:, np.isfinite(table).all(axis=0)]
+
+
+# --- pairs and sides ----------------------------------------------------------------------------
+
+LARGER_SIDE = 0.6
+"""Share of the larger side from which on sides count as out of balance."""
+
+SMALL_EFFECT = 0.2
+"""Cohen's d from which on a difference is worth a finding: a small effect (Cohen 1988)."""
+
+
+def _query(case: Case) -> str:
+    return case.query_id
+
+
+def _text(case: Case) -> str:
+    """Context and earlier turns: with another history, the same context is another situation."""
+    root = case.context and case.context.root
+    return digest(json.dumps([root, [list(turn.values) for turn in case.history]]))
+
+
+@check("identical-twins", ERROR)
+def identical_twins(data: Material) -> Finding:
+    """Cases of one query that are intended otherwise in the very same context."""
+    groups = grouped(data.sided, lambda case: (case.query_id, _text(case))).values()
+    same = [group for group in groups if len({case.intended for case in group}) > 1]
+    text = (
+        "In the very same context as another case of the same query that is intended otherwise. "
+        "Nothing can tell such twins apart: correct the side of one, or write its context."
+    )
+    return counted(chain(*same), len(data.sided), text)
+
+
+@check("missing-twin", WARNING)
+def missing_twin(data: Material) -> Finding:
+    """Queries in one or two contexts, all intended alike."""
+    told = grouped(data.told, _query)
+    # Of three contexts and more no two are twins.
+    alone = [
+        group
+        for query, group in grouped(data.sided, _query).items()
+        if len({case.intended for case in group}) < 2 and len(grouped(told[query], _text)) < 3
+    ]
+    text = (
+        "No twin, the same query intended otherwise. Everything measured on pairs leaves such "
+        "cases out: write the twins."
+    )
+    return counted(chain(*alone), len(data.sided), text)
+
+
+@check("repeated-side", WARNING)
+def repeated_side(data: Material) -> Finding:
+    """Cases that share query and intended side with another."""
+    groups = grouped(data.sided, lambda case: (case.query_id, case.intended)).values()
+    text = (
+        "Query and intended side are those of another case. Unless several contexts a side are "
+        "meant, an intended side is wrong."
+    )
+    return counted(chain(*(one for one in groups if len(one) > 1)), len(data.sided), text)
+
+
+@check("repeated-context", WARNING)
+def repeated_context(data: Material) -> Finding:
+    """Cases of one query in the very same context, not intended otherwise: no identical twins."""
+    groups = grouped(data.told, lambda case: (case.query_id, _text(case))).values()
+    same = [one for one in groups if len(one) > 1 and len({case.intended for case in one}) == 1]
+    text = (
+        "In the very same context as another case of the same query. They count twice, and tell "
+        "nothing of contexts: drop all but one, or write others."
+    )
+    return counted(chain(*same), len(data.told), text)
+
+
+@check("single-context", NOTE, "queries")
+def single_context(data: Material) -> Finding:
+    """Queries in one context without a side, beside queries in several."""
+    told = grouped(data.told, _query)
+    single = [one[0] for one in told.values() if len(one) == 1 and one[0].intended is None]
+    text = "In one context only, beside queries in several: nothing within queries is measured."
+    return counted(single if len(single) < len(told) else (), len(told), text)
+
+
+@check("missing-none-arm", NOTE, "queries")
+def missing_none_arm(data: Material) -> Finding:
+    """Queries only with or only without a context, beside queries with both."""
+    queries = grouped(data.cases, _query)
+    lone = [
+        group for group in queries.values() if len({case.context is None for case in group}) == 1
+    ]
+    lone = lone if len(lone) < len(queries) else []
+    text = (
+        "Without a context alone, or in context alone, beside queries with both: what seeing the "
+        "context changes is not measured on them."
+    )
+    return counted(chain(*lone), len(queries), text, n=len(lone))
+
+
+@check("label-imbalance", WARNING, figure="share of the larger side")
+def label_imbalance(data: Material) -> Finding:
+    """Share of the larger intended side."""
+    sides = Counter(case.intended for case in data.cases if case.intended is not None)
+    larger = max(sides.values(), default=math.nan) / max(1, sides.total())
+    text = (
+        f"{sides['safe']} cases are intended safe and {sides['unsafe']} unsafe. Always saying the "
+        "larger side scores that share: show it beside accuracies, or balance the set."
+    )
+    text = text if larger >= LARGER_SIDE else ""
+    return Finding(n=sides.total(), of=None, figure=larger, text=text)
+
+
+@check("one-sided-category", WARNING, "categories")
+def one_sided_category(data: Material) -> Finding:
+    """Categories of several cases, all of one intended side."""
+    groups = grouped((case for case in data.cases if case.category), lambda one: one.category)
+    lopsided = [
+        one
+        for one in groups.values()
+        if len(one) > 1 and len({case.intended for case in one} - {None}) == 1
+    ]
+    text = "All cases are of one intended side: there, the category tells the side."
+    return counted(chain(*lopsided), len(groups), text, n=len(lopsided))
+
+
+@check("length-difference", WARNING, figure="Cohen's d of pairs, without its sign")
+def length_difference(data: Material) -> Finding:
+    """Lengths of twins in words: Cohen's d of the paired differences."""
+    words = [[len(data.words[id]) for id in pair] for pair in data.pairs]
+    table = np.array([both for both in words if all(both)], float).reshape(-1, 2)
+    gaps = table[:, 0] - table[:, 1]
+    effect, n, text = cohen_d_paired(gaps), len(table), ""
+    if abs(effect) >= SMALL_EFFECT:
+        mean = clustered_mean(gaps, Clusters(np.arange(n), n))
+        low, high = mean.interval
+        safe, unsafe = table.mean(axis=0)
+        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {effect:.2f})"
+        spread = "in every pair alike" if math.isinf(effect) else spread
+        if math.isinf(effect) or low > 0 or high < 0:
+            text = (
+                f"Contexts intended safe have a mean of {safe:.1f} words, their twins "
+                f"{unsafe:.1f}: a difference of {mean.value:.1f}, {spread}. Judges may follow it: "
+                "make twins alike."
+            )
+    return Finding(n=n, of=n, figure=abs(effect), text=text)
+
+
+# --- copies -------------------------------------------------------------------------------------
+
+NEAR = 0.8
+"""Jaccard index of runs of three words from which on two contexts are near copies."""
+
+SIMILAR = 0.7
+"""Cosine from which on two queries count as near-duplicates."""
+
+_CELLS = 5_000_000
+"""Most numbers in a block of products, so that memory does not grow with the square."""
+
+
+def _shared(data: Material) -> list[list[Case]]:
+    """Cases of each context text that several have."""
+    return [group for group in grouped(data.told, _text).values() if len(group) > 1]
+
+
+def _texts(data: Material) -> dict[str, list[str]]:
+    """Case ids of each context text."""
+    texts = defaultdict(list)
+    for id, text in data.contexts.items():
+        if text.strip():
+            texts[text].append(id)
+    return texts
+
+
+@check("context-both-sides", WARNING, "texts")
+def context_both_sides(data: Material) -> Finding:
+    """Context texts that are intended safe in one case and unsafe in another."""
+    both = [one for one in _shared(data) if {"safe", "unsafe"} <= {case.intended for case in one}]
+    text = (
+        "Meant safe for one query and unsafe for another. That is sound only if the queries make "
+        "the difference: read them."
+    )
+    return counted(chain(*both), len(_texts(data)), text, n=len(both))
+
+
+@check("shared-context", WARNING, "texts")
+def shared_context(data: Material) -> Finding:
+    """Context texts of several cases."""
+    shared = _shared(data)
+    across = sum(len({case.category for case in one}) > 1 for one in shared)
+    text = (
+        f"Shared by {sum(map(len, shared))} cases, {across} of the texts across categories. Such "
+        "cases are no independent draws of contexts: write a context for each query, or cluster "
+        "errors by context too."
+    )
+    return counted(chain(*shared), len(_texts(data)), text, n=len(shared))
+
+
+@check("near-copy-context", WARNING, "pairs of texts")
+def near_copy_context(data: Material) -> Finding:
+    """Different context texts that have most of their runs of three words in common."""
+    texts = _texts(data)
+    holders = list(texts.values())
+    near = near_copies(list(texts), NEAR)
+    alike = {id for pair in near for at in (pair.first, pair.second) for id in holders[at]}
+    return counted(
+        (case for case in data.told if case.id in alike),
+        None,
+        f"{NEAR:.0%} or more of their runs of three words are the same: write each by itself.",
+        n=len(near),
+        shown=(
+            f"{holders[pair.first][0]} and {holders[pair.second][0]}: {number(pair.likeness, 2)}"
+            for pair in near
+        ),
+    )
+
+
+@check("near-copy-query", WARNING, "pairs of queries")
+def near_copy_query(data: Material) -> Finding:
+    """Different queries whose cosine reaches ``SIMILAR``; case does not count."""
+    names = list(data.queries)
+    pairs = sorted(_similar(list(data.queries.values())), key=lambda pair: -pair[2])
+    named = [f"{names[one]} and {names[other]} ({cos:.2f})" for one, other, cos in pairs]
+    members = {names[place] for pair in pairs for place in pair[:2]}
+    return counted(
+        (case for case in data.cases if case.query_id in members),
+        None,
+        f"Nearly the same: {some(named, 3)}. Keep one of each, or count them as one query in "
+        "errors and splits.",
+        n=len(pairs),
+        shown=(data.queries[names[place]] for pair in pairs for place in pair[:2]),
+    )
+
+
+def _similar(queries: list[str]) -> Iterator[tuple[int, int, float]]:
+    """Places of two queries, the second behind the first, and their cosine.
+
+    Of term frequency times inverse document frequency of four-letter pieces within words.
+    """
+    # Imported late: scikit-learn takes longer to load than most commands take to run.
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if len(queries) < 2:
+        return
+    # A query of signs and short words still has pieces: words are padded by a space.
+    rows = TfidfVectorizer(analyzer="char_wb", ngram_range=(4, 4)).fit_transform(queries)
+    columns, step = rows.T.tocsr(), max(1, _CELLS // len(queries))
+    for start in range(0, len(queries), step):
+        block = (rows[start : start + step] @ columns).tocoo()
+        kept = (block.data >= SIMILAR) & (block.col > block.row + start)
+        for place in np.flatnonzero(kept):
+            yield start + int(block.row[place]), int(block.col[place]), float(block.data[place])
+
+
+# --- clues to the side --------------------------------------------------------------------------
+
+BEYOND = 0.1
+"""Accuracy above chance that the whole interval must exceed for a finding."""
+
+ONE_SIDED = 10
+"""Cases, all of one side, from which on a value is one-sided: by chance twice in a thousand."""
+
+
+def _leak(guess: Guess, text: str) -> Finding:
+    """Accuracy of a guess; told where its whole interval is well beyond chance."""
+    n, accuracy = guess.cases, guess.accuracy
+    told = f"{text} Words that speak {_telling(guess)}." if guess.words else text
+    told = told if guess.beyond_chance > BEYOND else ""
+    return Finding(n=n, of=n, figure=accuracy.value, interval=accuracy.interval, text=told)
+
+
+def _telling(guess: Guess) -> str:
+    """The heaviest words of either side."""
+    words = defaultdict[str, list[str]](list)
+    for one in guess.words:
+        words["safe" if one.weight > 0 else "unsafe"].append(one.word)
+    return "; ".join(f"for {side}: {', '.join(own[:4])}" for side, own in words.items())
+
+
+@check("shortcut-leakage", WARNING, figure="accuracy")
+def shortcut_leakage(data: Material) -> Finding:
+    """Accuracy of guessing the side from the words of the context."""
+    text = (
+        "A classifier that sees only which words stand in the context guesses the intended side: "
+        "a model can score without weighing context against query."
+    )
+    return _leak(data.leakage.context, text)
+
+
+@check("query-leakage", WARNING, figure="accuracy")
+def query_leakage(data: Material) -> Finding:
+    """Accuracy of guessing the side from the words of the query."""
+    text = "The words of the query give the intended side: give every query a context of either."
+    return _leak(data.leakage.query, text)
+
+
+@check("length-leakage", WARNING, figure="accuracy")
+def length_leakage(data: Material) -> Finding:
+    """Accuracy of guessing the side from numbers of words."""
+    text = "Lengths of the context and its parameters give the side away: make twins equally long."
+    return _leak(data.leakage.lengths, text)
+
+
+@check("parameter-leakage", WARNING, figure="accuracy of the most telling parameter")
+def parameter_leakage(data: Material) -> Finding:
+    """Accuracy of guessing the side from the words of one parameter, the most telling of them."""
+    for name, guess in data.leakage.parameters.items():
+        return _leak(guess, f"The words of {name} alone give the intended side.")
+    return Finding(n=0, of=0, figure=math.nan, text="")
+
+
+@check("one-sided-value", WARNING, "values")
+def one_sided_value(data: Material) -> Finding:
+    """Values of a parameter that many cases of one side have, and none of the other."""
+    values = defaultdict[tuple[str, str], list[Case]](list)
+    for case in data.told:
+        for name, text in data.parameters[case.id].items():
+            values[name, " ".join(words_of(text))].append(case)
+    sides = {value: Counter(case.intended for case in there) for value, there in values.items()}
+    chosen = [
+        value
+        for value, n in sides.items()
+        if value[1] and max(n["safe"], n["unsafe"]) >= ONE_SIDED and not min(n["safe"], n["unsafe"])
+    ]
+    cases = {case.id: case for value in chosen for case in values[value]}
+    names = Counter(name for name, _ in chosen)
+    return counted(
+        cases.values(),
+        None,
+        f"{ONE_SIDED} or more cases of one side have it, and none of the other "
+        f"({', '.join(f'{name}: {n}' for name, n in names.items())}). Such a value gives the side "
+        "away: use it on both.",
+        n=len(chosen),
+        shown=(
+            f"{name}: {text} ({sides[name, text]['safe']} safe, {sides[name, text]['unsafe']} "
+            "unsafe)"
+            for name, text in chosen
+        ),
+    )
+
+
+@check("missing-parameter", WARNING)
+def missing_parameter(data: Material) -> Finding:
+    """Contexts without a parameter that more than half have."""
+    have = Counter(chain(*data.parameters.values()))
+    common = {name for name, n in have.items() if 2 * n > len(data.told)}
+    lacking = [case for case in data.told if not common <= data.parameters[case.id].keys()]
+    sides = Counter(
+        (name, case.intended)
+        for case in lacking
+        for name in sorted(common - data.parameters[case.id].keys())
+    )
+    rare = (
+        f"{name}: {sides[name, 'safe']} intended safe, {sides[name, 'unsafe']} unsafe"
+        for name in dict.fromkeys(name for name, _ in sides)
+    )
+    text = (
+        f"Without a parameter that most have ({'; '.join(rare)}). Its absence, too, can tell "
+        "contexts apart."
+    )
+    return counted(lacking, len(data.told), text)
+
+
+# --- texts and fields ---------------------------------------------------------------------------
+
+_PLACEHOLDER = re.compile(
+    r"\[(?=[A-Z]{2})[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*\]"
+    r"|\[(?:insert|your|fill in|add)\b[^\]\n]{0,40}\]"
+    r"|<(?:[A-Z][A-Z0-9_]{2,}|(?:insert|your|name|placeholder)\b[^>\n]{0,40})>"
+    r"|\{\{[^}\n]{1,40}\}\}|\{[a-z_]{2,30}\}"
+    r"|\b(?:TODO|TBD|FIXME|XXX+|PLACEHOLDER)\b|(?i:\blorem ipsum\b)|_{4,}"
+)
+"""Places left open. Capitals in brackets count from two letters on, so that notes stay."""
+
+_NOTHING = re.compile(
+    r"\s*(?i:n/?a|none|null|nil|unknown|undefined|not (?:specified|applicable)|[-–.?]*)\s*"
+)
+
+
+def _pieces(data: Material, pieces: dict[str, str], of: int, text: str) -> Finding:
+    """Result of a check that can show a piece of the text of each case."""
+    cases = (case for case in data.cases if case.id in pieces)
+    return counted(cases, of, text, shown=(f"{id}: {piece}" for id, piece in pieces.items()))
+
+
+@check("placeholder", ERROR)
+def placeholder(data: Material) -> Finding:
+    """Places left open in a query, a parameter or an earlier turn."""
+    pieces: dict[str, str] = {}
+    for case in data.cases:
+        turns = (turn.content for turn in case.history)
+        for text in (case.query, *data.parameters.get(case.id, {}).values(), *turns):
+            if match := _PLACEHOLDER.search(text):
+                pieces.setdefault(case.id, match.group())
+    text = "A place is left open, such as [NAME] or TODO. Fill it in."
+    return _pieces(data, pieces, len(data.cases), text)
+
+
+@check("empty-context", ERROR)
+def empty_context(data: Material) -> Finding:
+    """Contexts without text."""
+    bare = (case for case in data.told if not data.contexts[case.id].strip())
+    text = "No text at all. Write it, or set the context to null for the arm without context."
+    return counted(bare, len(data.told), text)
+
+
+@check("empty-value", WARNING)
+def empty_value(data: Material) -> Finding:
+    """Parameters that say nothing, in contexts that hold text."""
+    blank = (
+        case
+        for case in data.told
+        if data.contexts[case.id].strip()
+        and any(map(_NOTHING.fullmatch, data.parameters[case.id].values()))
+    )
+    text = (
+        "A parameter says nothing (blank, none, unknown, n/a). Leave the parameter out, or fill it "
+        "in."
+    )
+    return counted(blank, len(data.told), text)
+
+
+@check("verdict-words", WARNING)
+def verdict_words(data: Material) -> Finding:
+    """Contexts with a word of the verdict."""
+    words = {
+        id: match.group()
+        for id, text in data.contexts.items()
+        if (match := VERDICT_WORDS.search(text))
+    }
+    text = (
+        "A word of the verdict itself, such as harmful or legitimate purpose, tells the judge what "
+        "to say: describe, and leave the judging to the reader."
+    )
+    return _pieces(data, words, len(data.told), text)
+
+
+@check("personal-data", WARNING)
+def personal_data(data: Material) -> Finding:
+    """What looks like personal data in queries, contexts and earlier turns, masked."""
+    kinds: Counter[str] = Counter()
+    pieces = {}
+    for case in data.cases:
+        texts = (case.query, data.contexts.get(case.id, ""), *(turn.text for turn in case.history))
+        found = dict.fromkeys(
+            (piece.kind, _masked(piece.text))
+            for text in texts
+            for piece in find_pieces(text)
+            if not piece.is_fiction
+        )
+        kinds.update(kind for kind, _ in found)
+        if found:
+            pieces[case.id] = ", ".join(map(" ".join, found))
+    named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
+    text = (
+        f"What looks like personal data: {named}. Make sure that it is invented, and say so, "
+        "before you publish."
+    )
+    return _pieces(data, pieces, len(data.cases), text)
+
+
+def _masked(text: str) -> str:
+    return f"{text[0]}{'•' * min(len(text) - 2, 12)}{text[-1]}"
+
+
+@check("mixed-languages", WARNING, "queries")
+def mixed_languages(data: Material) -> Finding:
+    """Queries whose texts are in several languages."""
+    if data.languages is None:
+        return Finding(n=0, of=None, figure=math.nan, text="")
+    spoken = {query: {language} for query, language in data.languages.queries.items()}
+    for case in data.told:
+        spoken[case.query_id].add(data.languages.contexts.get(case.id, UNDETERMINED))
+    mixed = {query for query, found in spoken.items() if len(found - {UNDETERMINED}) > 1}
+    text = (
+        "Query and contexts are in several languages. Unless that is what the set is about, the "
+        "language tells cases apart."
+    )
+    cases = (case for case in data.cases if case.query_id in mixed)
+    return counted(cases, len(spoken), text, n=len(mixed))
+
+
+@check("language-mismatch", WARNING)
+def language_mismatch(data: Material) -> Finding:
+    """Texts in another language than the field ``language`` says."""
+    if data.languages is None:
+        return Finding(n=0, of=None, figure=math.nan, text="")
+    unlike = []
+    named = [case for case in data.cases if case.language]
+    for case in named:
+        # The language of a BCP 47 tag: en of en-GB.
+        own = (case.language or "").replace("_", "-").split("-")[0].casefold()
+        spoken = data.languages
+        found = {spoken.queries[case.query_id], spoken.contexts.get(case.id, own)}
+        if not found <= {own, UNDETERMINED}:
+            unlike.append(case)
+    text = "A query or a context is in another language than the field language says."
+    return counted(unlike, len(named), text)
+
+
+def _has_people(case: Case) -> bool:
+    voted = (case.votes_safe or 0) + (case.votes_unsafe or 0)
+    return bool(voted) or case.published_safe_rate is not None
+
+
+_LACKING: dict[str, tuple[Level, Callable[[Case], bool], str]] = {
+    "missing-label": (
+        WARNING,
+        lambda case: not _has_people(case) and case.intended is None,
+        "No label of any kind (intended, votes, published_safe_rate): casewise score leaves them "
+        "out.",
+    ),
+    "missing-votes": (
+        NOTE,
+        lambda case: not _has_people(case) and case.ratings is None,
+        "No vote, rating or published share of people: what people think is not known.",
+    ),
+    "missing-intended": (
+        NOTE,
+        lambda case: case.context is not None and case.intended is None,
+        "A context without an intended side. Checks of pairs, and of what gives the side away, "
+        "leave it out.",
+    ),
+    "missing-category": (NOTE, lambda case: case.category is None, "No category."),
+    "missing-source": (NOTE, lambda case: case.source is None, "No source."),
+    "missing-licence": (
+        NOTE,
+        lambda case: case.licence is None,
+        "No licence: nobody may know what they may do with it.",
+    ),
+    "missing-language": (NOTE, lambda case: case.language is None, "No language."),
+}
+"""Checks of single cases: their level, what they look for, and what they say."""
+
+
+def _lacking(data: Material, lacks: Callable[[Case], bool], text: str) -> Finding:
+    return counted(filter(lacks, data.cases), len(data.cases), text)
+
+
+for _code, (_level, _lacks, _said) in _LACKING.items():
+    check(_code, _level)(partial(_lacking, lacks=_lacks, text=_said))
+
+
+def results(data: Material, *, people: bool = False) -> list[Finding]:
+    """Results of all checks, or of those of votes; the worst first, silent ones too."""
+    order = list(Level)
+    chosen = {code: one for code, one in CHECKS.items() if one.people or not people}
+    made = [
+        replace(one.find(data), code=code, level=one.level, unit=one.figure or one.unit)
+        for code, one in chosen.items()
+    ]
+    return sorted(made, key=lambda one: order.index(one.level))

@@ -1,0 +1,325 @@
+"""Description of a data set's human side: effect of the context, agreement, ceilings, findings."""
+
+import math
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import combinations
+
+import numpy as np
+
+from casewise import statistics
+from casewise.cases import CaseSet, Shape, shape_of
+from casewise.choices import WeighBy
+from casewise.dataset.checks import results
+from casewise.dataset.findings import Finding, Material, listed
+from casewise.dataset.people import ARMS, People
+from casewise.statistics import Estimate
+
+LEAST_P = sys.float_info.min
+"""Replacement for a p below the smallest number that a float holds exactly: never 0."""
+
+ANY_CONTEXT = "context"
+"""The name of the arm of contexts without an intended side."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEffect:
+    """Votes in one arm against those in another; NaN is undefined."""
+
+    arms: tuple[str, str]
+    safe_votes: tuple[int, int]
+    """Safe votes in the first arm and in the second."""
+    votes: tuple[int, int]
+    difference: Estimate
+    """Share of safe votes in the first arm less that in the second, over all votes, -1..1. Of
+    sequential votes the mean difference; NaN where shares lean and nothing allows for it."""
+    mean_difference: float
+    """The same of the mean shares of cases; equal where all cases have as many votes. Of
+    sequential votes, the shares of their first votes, if known."""
+    clustered_z: float
+    """The difference over its standard error, clustered by query."""
+    p: float
+    """Two-sided p of the test that the interval inverts; not below ``LEAST_P``."""
+    pooled_z: float
+    """Two-proportion z-test over all votes, taken as independent; none of sequential votes."""
+    pooled_p: float
+    cohen_h: float
+    """Cohen's h of the shares over all votes; of sequential votes, of the mean shares of cases."""
+    z_tests: statistics.ProportionTests | None
+    """A test for each query with votes in both arms; None without such queries, and of sequential
+    votes."""
+    mantel_haenszel_or: float
+    """Odds ratio of a safe vote with queries as strata."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFlips:
+    """Pairs of cases of one query that people voted on; a majority's verdict is the label."""
+
+    queries: int
+    """Queries that have such a pair."""
+    pairs: int
+    effective_queries: float
+    people_flips: Estimate
+    """The share of pairs whose labels differ, in 0..1; a tie is half safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """Best scores that anybody can expect on some cases, since people disagree."""
+
+    cases: int
+    votes_a_case: float
+    icc: float
+    """Reliability of the shares, ICC(1,k)."""
+    pcc: float
+    """Correlation with the shares that knowing every true rate would give."""
+    person_accuracy: float
+    """One person against the others who judged the same case."""
+    person_pcc: float
+    panel_accuracy: float
+    """A second panel, as large as the first."""
+    oracle_accuracy: float
+    """Somebody who knows every case's true rate."""
+    oracle_range: tuple[float, float]
+    """The middle 95 % of what luck gives the oracle on these cases; no interval."""
+    oracle_bce: float
+    oracle_brier: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteFigures:
+    """Figures of people's votes that have an interval."""
+
+    context_effect: ContextEffect
+    """Votes in contexts intended safe, against those intended unsafe."""
+    against_none: dict[str, ContextEffect]
+    """Safe, unsafe and, as ``context``, contexts without an intended side against no context;
+    empty where every case has one."""
+    contexts: LabelFlips | None
+    """Every two contexts of a query; None if each two are one meant safe and one meant unsafe."""
+    seen: LabelFlips | None
+    """A query without a context, against it in each of its contexts; None without such."""
+    vote_share: Estimate
+    """The share of the variance of votes that is between contexts of one query, in 0..1."""
+    agreement: dict[str, statistics.Agreement]
+    """Agreement on all cases (``all``), and on those of each arm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description(VoteFigures):
+    """The human side of a data set; its fields are the keys of its JSON."""
+
+    name: str
+    dataset_hash: str
+    cases: int
+    queries: int
+    categories: int
+    arms: dict[str, int]
+    """Cases of each arm; ``unknown`` counts contexts without an intended side."""
+    meant_alone: dict[str, int]
+    """Cases without a context by the side that their authors mean; empty where they mean none."""
+    voted: int
+    """Cases with votes."""
+    votes: int
+    sequential_votes: int
+    """Cases that were asked no further once their majority was decided."""
+    shape: Shape
+    weigh_by: WeighBy
+    """Unit that weighs alike in figures of pairs."""
+    kruskal_wallis: dict[str, statistics.GroupTest]
+    """Tests of the cases' published safe rates, or else shares of safe votes: over categories
+    within each arm, and over the arms (``context_type``)."""
+    ceiling: dict[str, Ceiling]
+    """Ceilings of the parts of ``agreement``; undefined of sequential votes."""
+    by_rater: bool
+    """True where one person is a rater, or a column of votes; else any vote is."""
+    findings: tuple[Finding, ...]
+
+
+def describe_cases(
+    loaded: CaseSet, *, seed: int = 0, weigh_by: WeighBy = WeighBy.QUERY
+) -> Description:
+    """Describe the votes on a set of cases.
+
+    Args:
+        loaded: The cases.
+        seed: Of the simulations.
+        weigh_by: Unit that weighs alike in figures of pairs.
+    """
+    data = Material(loaded.cases, seed)
+    people = data.people
+    found = vote_figures(people, weigh_by)
+    return Description(
+        **{field.name: getattr(found, field.name) for field in fields(found)},
+        name=loaded.name,
+        dataset_hash=loaded.hash,
+        cases=len(loaded.cases),
+        queries=people.queries,
+        categories=len(np.unique(people.category[people.category != ""])),
+        arms={arm or "unknown": int(people.in_arm(arm).sum()) for arm in (*ARMS, "")},
+        meant_alone=dict(
+            Counter(one.intended for one in loaded.cases if one.context is None and one.intended)
+        ),
+        voted=int(people.voted.sum()),
+        votes=int(np.nansum(people.safe + people.unsafe)),
+        sequential_votes=people.sequential,
+        shape=shape_of(loaded.cases),
+        weigh_by=weigh_by,
+        kruskal_wallis=_group_tests(people),
+        ceiling={part: _ceiling(people, kept, seed) for part, kept in _parts(people).items()},
+        by_rater=people.single is not None,
+        findings=listed(results(data, people=True)),
+    )
+
+
+def vote_figures(people: People, weigh_by: WeighBy = WeighBy.QUERY) -> VoteFigures:
+    """Figures of votes that have an interval, clustered by query."""
+    none = people.in_arm("none")
+    against = [arm for arm in ("safe", "unsafe", "") if none.any() and people.in_arm(arm).any()]
+    of_query: dict[int, list[int]] = defaultdict(list)
+    for place in np.flatnonzero(people.voted):
+        of_query[int(people.query[place])].append(int(place))
+    pairs = [pair for places in of_query.values() for pair in combinations(places, 2)]
+    contexts = [(i, j) for i, j in pairs if not (none[i] or none[j])]
+    twins = sum({people.arm[i], people.arm[j]} == {"safe", "unsafe"} for i, j in contexts)
+    seen = [(i, j) for i, j in pairs if none[i] != none[j]]
+    clusters = statistics.Clusters(people.query, people.queries)
+    share = (
+        statistics.UNDEFINED
+        if people.sequential
+        else statistics.vote_share(people.safe[~none], people.unsafe[~none], clusters.only(~none))
+    )
+    return VoteFigures(
+        context_effect=context_effect(people, "safe", "unsafe"),
+        against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
+        contexts=_label_flips(people, contexts, weigh_by) if len(contexts) > twins else None,
+        seen=_label_flips(people, seen, weigh_by) if seen else None,
+        vote_share=share,
+        agreement={part: _agreement(people, kept) for part, kept in _parts(people).items()},
+    )
+
+
+def context_effect(people: People, first: str, second: str) -> ContextEffect:
+    """Compare the votes of two arms.
+
+    Args:
+        people: The cases.
+        first: The arm with, by intention, more safe votes; "" are contexts without an intended
+            side.
+        second: The other.
+    """
+    sides = [people.in_arm(arm) & people.voted for arm in (first, second)]
+    safe, unsafe = np.nan_to_num(people.safe), np.nan_to_num(people.unsafe)
+    clusters = statistics.Clusters(people.query, people.queries)
+    # Cases that people disagree on have more of the sequential votes, so there cases weigh alike.
+    weight = people.voted.astype(float) if people.sequential else safe + unsafe
+    said = np.nan_to_num(people.rate) * weight if people.sequential else safe
+    shares = [statistics.clustered_ratio(said * side, weight * side, clusters) for side in sides]
+    means = [
+        statistics.clustered_mean(people.rate[side], clusters.only(side)).value for side in sides
+    ]
+    difference = statistics.UNDEFINED if people.leans else shares[0] - shares[1]
+    tested = [side & (not people.sequential) for side in sides]
+    by_query = [
+        np.bincount(people.query, votes * side, people.queries).astype(float)
+        for side in tested
+        for votes in (safe, unsafe)
+    ]
+    pairs = statistics.PairVotes(*by_query)
+    pooled = statistics.PairVotes(*(votes.sum(keepdims=True) for votes in by_query))
+    tests = statistics.proportion_tests(pairs)
+    compared = means if people.sequential else [share.value for share in shares]
+    return ContextEffect(
+        arms=(first or ANY_CONTEXT, second),
+        safe_votes=_summed(safe, sides),
+        votes=_summed(safe + unsafe, sides),
+        difference=difference,
+        mean_difference=means[0] - means[1],
+        clustered_z=difference.value / difference.se if difference.se > 0 else math.nan,
+        p=_never_0(difference.p),
+        pooled_z=float(statistics.two_proportion_z(pooled)[0]),
+        pooled_p=_never_0(float(statistics.two_proportion_p(pooled)[0])),
+        cohen_h=statistics.cohen_h(*compared),
+        z_tests=tests if tests.n else None,
+        mantel_haenszel_or=statistics.mantel_haenszel(pairs),
+    )
+
+
+def _never_0(p: float) -> float:
+    return p if math.isnan(p) else max(LEAST_P, p)
+
+
+def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray]) -> tuple[int, int]:
+    first, second = (int((votes * side).sum()) for side in sides)
+    return first, second
+
+
+def _label_flips(people: People, pairs: Sequence[tuple[int, int]], weigh_by: WeighBy) -> LabelFlips:
+    places = np.array(pairs)
+    share = people.share[places]
+    queries = people.query[places[:, 0]]
+    clusters = statistics.Clusters(queries, people.queries, alike=weigh_by is WeighBy.QUERY)
+    flips = statistics.label_flips(np.where(share == 0.5, 0.5, share > 0.5), clusters)
+    return LabelFlips(len(np.unique(queries)), len(places), flips.effective, flips)
+
+
+def _group_tests(people: People) -> dict[str, statistics.GroupTest]:
+    """Test whether cases differ over categories within an arm, and over arms."""
+    # Where shares lean to the majority, only a published rate is compared.
+    share = np.full_like(people.share, np.nan) if people.leans else people.rate
+    rate = np.where(np.isnan(people.published), share, people.published)
+    names = np.unique(people.category[people.category != ""])
+    arms = {arm: ~np.isnan(rate) & people.in_arm(arm) for arm in ARMS}
+    groups = {
+        arm: [rate[here & (people.category == name)] for name in names]
+        for arm, here in arms.items()
+    } | {"context_type": [rate[here] for here in arms.values()]}
+    return {name: statistics.kruskal_wallis(values) for name, values in groups.items()}
+
+
+def _parts(people: People) -> dict[str, statistics.BoolArray]:
+    """All cases, and those of each arm that there is."""
+    arms = {arm: people.in_arm(arm) for arm in ARMS}
+    kept = {arm: here for arm, here in arms.items() if arm != "none" or here.any()}
+    return {"all": np.ones(len(people.safe), bool)} | kept
+
+
+def _agreement(people: People, kept: statistics.BoolArray) -> statistics.Agreement:
+    first = None if people.first is None else people.first.only(kept)
+    found = statistics.agreement(people.safe[kept], people.unsafe[kept], people.query[kept], first)
+    if not people.leans:
+        return found
+    withheld = {
+        name: replace(getattr(found, name), reason="votes were collected until clear")
+        for name in statistics.COEFFICIENTS
+    }
+    return replace(found, **withheld)
+
+
+def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
+    kept = kept & (not people.sequential)
+    safe, unsafe = people.safe[kept], people.unsafe[kept]
+    arm = np.argmax(people.arm[kept][:, None] == np.array([*ARMS, ""]), axis=1)
+    if people.single is None:
+        person = statistics.one_person(safe, unsafe)
+    else:
+        votes = people.single.only(kept)
+        person = statistics.one_person_by_rater(votes.verdict, votes.case, votes.rater)
+    reliability = statistics.reliability_icc(safe, unsafe)
+    oracle = statistics.oracle(safe, unsafe, seed, arm)
+    return Ceiling(
+        cases=reliability.cases,
+        votes_a_case=reliability.votes,
+        icc=reliability.icc,
+        pcc=reliability.pcc,
+        person_accuracy=person.accuracy,
+        person_pcc=person.pcc,
+        panel_accuracy=statistics.panel(safe, unsafe, seed, arm).accuracy,
+        oracle_accuracy=oracle.accuracy,
+        oracle_range=oracle.accuracy_range,
+        oracle_bce=oracle.bce,
+        oracle_brier=oracle.brier,
+    )

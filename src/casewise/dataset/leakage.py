@@ -1,0 +1,245 @@
+"""Surface clues to the intended side: words, single parameters, lengths.
+
+A linear classifier is asked about queries that it was not fitted on.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from casewise.cases import Case, whole_queries
+from casewise.contexts import words_of
+from casewise.statistics import (
+    UNDEFINED,
+    BoolArray,
+    Clusters,
+    Estimate,
+    FloatArray,
+    IntArray,
+    clustered_mean,
+    grouped_folds,
+)
+
+FOLDS = 10
+
+LEAST_SIDE = 10
+"""Cases of either side, and groups, below which nothing is fitted."""
+
+LEAST_CASES = 2
+"""Cases of the fitting folds that must hold a word: one case alone says nothing about others."""
+
+MOST_WORDS = 10
+"""Telling words listed for either side; of one parameter, half."""
+
+LEAST_WITH = 0.05
+"""Share of the contexts that must have a parameter for it to be measured alone."""
+
+ABSENT = "(absent)"
+"""Word in place of a parameter that a context lacks: that, too, can give a side away."""
+
+
+@dataclass(frozen=True, slots=True)
+class TellingWord:
+    """A word whose weight has the same sign in every fold."""
+
+    word: str
+    weight: float
+    """Mean over the folds, in log-odds of safe: above 0 speaks for safe."""
+    safe: int
+    """Cases intended safe that hold it."""
+    unsafe: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Accuracy of guessing the intended side."""
+
+    accuracy: Estimate
+    """Out of fold, clustered by group; undefined of too few cases."""
+    chance: float
+    """The share of the larger side; NaN of no cases."""
+    cases: int
+    words: tuple[TellingWord, ...] = ()
+    """The heaviest words of either side, those that speak for safe first."""
+
+    @property
+    def beyond_chance(self) -> float:
+        """The lower end of the interval less chance; NaN where undefined."""
+        return self.accuracy.interval[0] - self.chance
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """Accuracy of guessing the intended side from the surface."""
+
+    context: Guess
+    """From the words of the context, each there or not."""
+    query: Guess
+    """From the words of the query: at chance where every query has a twin."""
+    lengths: Guess
+    """From the numbers of words of the context and of its parameters."""
+    parameters: dict[str, Guess]
+    """From the words of one parameter alone, the most telling first."""
+    groups: int
+    """Groups of queries that share no context text: what folds and intervals are made of."""
+
+
+def leakage(
+    cases: Sequence[Case],
+    contexts: Mapping[str, str],
+    parameters: Mapping[str, Mapping[str, str]],
+    seed: int,
+) -> Leakage:
+    """Guess the intended side of cases from their surface.
+
+    Args:
+        cases: Cases with a context and an intended side.
+        contexts: The text of each context, by case.
+        parameters: The text of each parameter, by case.
+        seed: Of the folds.
+    """
+    safe = np.array([case.intended == "safe" for case in cases], bool)
+    groups = _groups(cases, contexts)
+
+    def from_words(texts: Sequence[Sequence[str]], most: int = MOST_WORDS) -> Guess:
+        table, names = _bag(texts)
+        return _guess(table, safe, groups, seed, names, most)
+
+    words = [words_of(contexts[case.id]) for case in cases]
+    counts = Counter(name for case in cases for name in parameters[case.id])
+    lengths, by_parameter = [[*map(len, words)]], {}
+    for name, present in counts.items():
+        if present < LEAST_WITH * len(cases):
+            continue
+        values = [parameters[case.id].get(name) for case in cases]
+        texts = [[ABSENT] if value is None else words_of(value) for value in values]
+        by_parameter[name] = from_words(texts, MOST_WORDS // 2)
+        lengths.append([len(words_of(value or "")) for value in values])
+    table = np.log1p(np.column_stack(lengths).astype(float))
+    ranked = sorted(by_parameter.items(), key=lambda named: -np.nan_to_num(named[1].accuracy.value))
+    return Leakage(
+        from_words(words),
+        from_words([words_of(case.query) for case in cases], 0),
+        _guess(table, safe, groups, seed),
+        dict(ranked),
+        len(np.unique(groups)),
+    )
+
+
+def _groups(cases: Sequence[Case], contexts: Mapping[str, str]) -> IntArray:
+    """Number cases so that queries of one wording, or with a context in common, are together.
+
+    A text that stood in two folds would be recognised rather than guessed.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    wordings = whole_queries(cases)
+    rows = {case.id: place for place, group in enumerate(wordings) for case in group}
+    texts: dict[str, int] = {}
+    columns = [texts.setdefault(contexts[case.id], len(wordings) + len(texts)) for case in cases]
+    own = [rows[case.id] for case in cases]
+    size = len(wordings) + len(texts)
+    links = coo_matrix((np.ones(len(own)), (own, columns)), shape=(size, size))
+    return np.asarray(connected_components(links, directed=False)[1][own], np.int64)
+
+
+def _bag(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
+    """A sparse table of 0 and 1, and the word of each column. Shape ``(texts, words)``."""
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    if not any(words):
+        return csr_matrix((len(words), 0)), []
+    vectorizer = CountVectorizer(analyzer=list, binary=True, dtype=float)
+    return vectorizer.fit_transform(words), vectorizer.get_feature_names_out().tolist()
+
+
+def _guess(
+    features: Any,
+    safe: BoolArray,
+    groups: IntArray,
+    seed: int,
+    names: Sequence[str] = (),
+    most: int = 0,
+) -> Guess:
+    """Guess sides by logistic regression (L2, C = 1) in ten folds of whole groups.
+
+    Everything is fitted inside the folds: for a sparse table of words, which words are used at
+    all; for a dense one, the mean and spread that features are scaled by.
+
+    Args:
+        features: A sparse table of 0 and 1, or a dense one of numbers. Shape ``(n, k)``.
+        safe: Whether each case is intended safe. Shape ``(n,)``.
+        groups: The group of each; none is split. Shape ``(n,)``.
+        seed: Of the folds.
+        names: Words of the columns.
+        most: Telling words of either side.
+    """
+    n = len(safe)
+    chance = float(max(safe.mean(), 1 - safe.mean())) if n else float("nan")
+    nothing = Guess(UNDEFINED, chance, n)
+    distinct, place = np.unique(groups, return_inverse=True)
+    if min(safe.sum(), (~safe).sum(), len(distinct)) < LEAST_SIDE:
+        return nothing
+    folds = grouped_folds(place, FOLDS, seed)
+    right = np.zeros(n)
+    weights = np.full((FOLDS, features.shape[1]), np.nan)
+    for fold in range(FOLDS):
+        test = folds == fold
+        if len(np.unique(safe[~test])) < 2:
+            return nothing
+        fitted, used, said = _fit(features[~test], safe[~test], features[test])
+        right[test] = said == safe[test]
+        weights[fold, used] = fitted
+    clusters = Clusters(place.astype(np.int64), len(distinct))
+    accuracy = clustered_mean(right, clusters, share=True)
+    words = _telling_words(features, names, weights, safe, most) if names and most else ()
+    return Guess(accuracy, chance, n, words)
+
+
+def _telling_words(
+    table: Any, names: Sequence[str], weights: FloatArray, safe: BoolArray, most: int
+) -> tuple[TellingWord, ...]:
+    """The heaviest words among those whose weight has one sign in every fold.
+
+    ``weights`` are NaN where a fold did not use a word. Shape ``(folds, words)``.
+    """
+    stable = (weights > 0).all(axis=0) | (weights < 0).all(axis=0)
+    mean = np.where(stable, weights.mean(axis=0), 0.0)
+    order = np.argsort(-np.abs(mean), kind="stable")
+    chosen = [
+        *[column for column in order if mean[column] > 0][:most],
+        *[column for column in order if mean[column] < 0][:most],
+    ]
+    there = np.asarray(table[:, chosen].todense() > 0)
+    sides = there[safe].sum(axis=0), there[~safe].sum(axis=0)
+    return tuple(
+        TellingWord(names[column], float(mean[column]), int(yes), int(no))
+        for column, yes, no in zip(chosen, *sides, strict=True)
+    )
+
+
+def _fit(train: Any, safe: BoolArray, test: Any) -> tuple[FloatArray, IntArray, BoolArray]:
+    """Weights, the columns that they belong to, and what is said about the test cases."""
+    # Loaded late: scikit-learn takes longer to load than most commands take to run.
+    from scipy.sparse import issparse
+    from sklearn.linear_model import LogisticRegression
+
+    if issparse(train):
+        used = np.flatnonzero(np.asarray(train.sum(axis=0)).ravel() >= LEAST_CASES)
+        train, test = train[:, used], test[:, used]
+    else:
+        # Not by the spread, which rounding can leave above 0 where all are alike.
+        used = np.flatnonzero(np.ptp(train, axis=0))
+        train, test = train[:, used], test[:, used]
+        centre, spread = train.mean(axis=0), train.std(axis=0)
+        train, test = (train - centre) / spread, (test - centre) / spread
+    if not len(used):
+        return np.empty(0), used, np.full(test.shape[0], safe.mean() > 0.5)
+    model = LogisticRegression(C=1.0, solver="liblinear", max_iter=1000, random_state=0)
+    model.fit(train, safe)
+    return model.coef_[0], used, np.asarray(model.predict(test), bool)

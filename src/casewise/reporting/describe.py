@@ -1,0 +1,361 @@
+"""Views of descriptions and audits of a data set: what matters first, findings, tables; JSON."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from casewise.dataset import (
+    CHECKS,
+    Audit,
+    ContextEffect,
+    Description,
+    Finding,
+    Level,
+    as_record,
+    audit_record,
+)
+from casewise.errors import install_hint, some
+from casewise.results import weighing_words
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Sheet,
+    Table,
+    Tone,
+    Word,
+    count,
+    escape,
+    estimate,
+    figures,
+    interval,
+    markdown,
+    number,
+    p_value,
+    plural,
+    terminal,
+)
+
+SHOWN = 3
+"""Cases of a finding, and pieces of their texts, that people are shown; JSON has all."""
+
+_TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.DOUBT, Level.NOTE: Tone.GOOD}
+
+_Part = Table | Word | str
+
+
+def _sheet(parts: Sequence[_Part], record: Callable[[], object]) -> Sheet:
+    """Texts, headings (words) and tables below each other, in any form."""
+
+    def block(part: _Part) -> Table | str:
+        if isinstance(part, Word):
+            return f"**{escape(part.text)}**"
+        return escape(part) if isinstance(part, str) else part
+
+    return Sheet(lambda: terminal(*parts), lambda: markdown(*map(block, parts)), record)
+
+
+def _findings(found: Sequence[Finding], total: int, *, reveal: bool = False) -> Iterator[_Part]:
+    """Findings, each under its name; with their first cases, unless they are about all."""
+    counts = [plural(sum(one.level is level for one in found), str(level)) for level in Level]
+    yield f"\nFound: {', '.join(counts)}." if found else "\nFound nothing."
+    for one in found:
+        yield Word(f"\n{one.level} {one.code} ({_size(one)})", _TONES[one.level])
+        ids = f" [{some(one.cases, SHOWN)}]" if 0 < len(one.cases) < total else ""
+        yield f"{one.text}{ids}"
+        yield from one.shown[:SHOWN] if reveal else ()
+    yield ""
+
+
+def _size(found: Finding) -> str:
+    """Size of a finding: the figure with its interval, or the count with its denominator."""
+    if CHECKS[found.code].figure:
+        ends = "" if math.isnan(found.interval[0]) else f", {interval(found.interval)}"
+        return f"{found.unit} {number(found.figure)}{ends}"
+    of = "" if found.of is None else f" of {found.of}"
+    return f"{found.n}{of} {found.unit}"
+
+
+def description_sheet(one: Description) -> Sheet:
+    """What the context does to votes, the findings, and the tables."""
+    parts: list[_Part] = [*_moved(one.context_effect), _opening(one), *one.shape.sentences()]
+    parts += _findings(one.findings, one.cases)
+    return _sheet([*parts, *_tables(one)], lambda: as_record(one))
+
+
+def _moved(effect: ContextEffect) -> Iterator[str]:
+    """How far the context moves people, where people voted on both sides."""
+    tests, votes = effect.z_tests, effect.votes
+    if not all(votes):
+        return
+    shares = [number(safe / n) for safe, n in zip(effect.safe_votes, votes, strict=True)]
+    yield (
+        f"The context moves people: {shares[0]} of {count(votes[0])} votes are safe in contexts "
+        f"meant safe, {shares[1]} of {count(votes[1])} in contexts meant unsafe."
+    )
+    if tests is not None:
+        yield (
+            f"Votes on {tests.raw} of {plural(tests.n, 'query')} differ between the two (z-test at "
+            f".05), {tests.holm} after Holm, {tests.bh} after Benjamini-Hochberg; over all votes "
+            f"pooled, z {number(effect.pooled_z, 1)}, p {p_value(effect.pooled_p)}."
+        )
+
+
+def _opening(one: Description) -> str:
+    arms = []
+    if one.arms["safe"] or one.arms["unsafe"] or not (one.arms["none"] or one.arms["unknown"]):
+        arms.append(f"intended safe {one.arms['safe']}, unsafe {one.arms['unsafe']}")
+    if one.arms["none"]:
+        meant = ", ".join(f"{count} {side}" for side, count in sorted(one.meant_alone.items()))
+        arms.append(
+            f"without context {one.arms['none']}{meant and f', which the authors mean: {meant}'}"
+        )
+    if one.arms["unknown"]:
+        arms.append(f"intention unknown {one.arms['unknown']}")
+    return (
+        f"{one.name}: {plural(one.cases, 'case')} of {plural(one.queries, 'query')} in "
+        f"{plural(one.categories, 'category')} "
+        f"({', '.join(arms)}); {plural(one.votes, 'vote')} on {plural(one.voted, 'case')}"
+    )
+
+
+def _tables(one: Description) -> Iterator[Table]:
+    """The tables; those about votes only where there are any."""
+    if not one.voted:
+        return
+    for table in (_effects(one), _contexts(one), _groups(one)):
+        if table.rows:
+            yield table
+    yield _agreement(one)
+    if not one.sequential_votes:
+        yield _ceiling(one)
+
+
+def _effects(one: Description) -> Table:
+    """Effect of the context on votes, a column for each two types of context; cells are texts."""
+    effects = [one.context_effect, *one.against_none.values()]
+    effects = [effect for effect in effects if any(effect.votes)]
+    rows: dict[str, Callable[[ContextEffect], str]] = {
+        "safe votes": lambda effect: " and ".join(map(count, effect.safe_votes)),
+        "votes": lambda effect: " and ".join(map(count, effect.votes)),
+        "difference of shares": lambda effect: number(effect.difference.value),
+        "95 %, clustered by query": lambda effect: interval(effect.difference.interval),
+        "z, clustered by query": lambda effect: number(effect.clustered_z, 2),
+        "p, clustered by query": lambda effect: p_value(effect.p),
+        "mean difference of cases": lambda effect: number(effect.mean_difference),
+        "Cohen's h": lambda effect: number(effect.cohen_h),
+        "odds ratio (Mantel-Haenszel)": lambda effect: number(effect.mantel_haenszel_or, 2),
+    }
+    arms = [f"{effect.arms[0]}\nagainst {effect.arms[1]}" for effect in effects]
+    return Table(
+        [Column(""), *figures(Kind.NUMBER, *arms)],
+        [Row([name, *map(cell, effects)]) for name, cell in rows.items() if effects],
+        "What the context does to votes",
+    )
+
+
+def _contexts(one: Description) -> Table:
+    """Share of pairs of contexts, and of cases without and with one, whose labels differ."""
+    found = {"any two contexts": one.contexts, "without and with": one.seen}
+    # One pair is no share of pairs.
+    told = {name: flips for name, flips in found.items() if flips is not None and flips.pairs > 1}
+    share = one.vote_share
+    notes = [
+        f"Of the variance of votes, {number(share.value)} is between contexts of one query "
+        f"({share.reason or f'95 % {interval(share.interval)}'})."
+        if one.contexts is not None and not math.isnan(share.value)
+        else "",
+        weighing_words([one.weigh_by])
+        if any(flips.people_flips.uneven for flips in told.values())
+        else "",
+        *(flips.people_flips.reason for flips in told.values()),
+    ]
+    return Table(
+        [
+            Column("of a query"),
+            *figures(Kind.COUNT, "queries", "pairs"),
+            Column("effective\nqueries", Kind.NUMBER, 1),
+            Column("labels differ", Kind.SHARE),
+            Column("95 %", Kind.INTERVAL),
+        ],
+        [
+            Row(
+                [
+                    *(name, flips.queries, flips.pairs, flips.effective_queries),
+                    *(flips.people_flips.value, flips.people_flips.interval),
+                ]
+            )
+            for name, flips in told.items()
+        ],
+        "Do contexts of one query change what most people say?",
+        " ".join(filter(None, notes)),
+    )
+
+
+def _groups(one: Description) -> Table:
+    return Table(
+        [
+            Column("between"),
+            Column("groups", Kind.COUNT),
+            Column("H", Kind.NUMBER, 2),
+            Column("p", Kind.P_VALUE),
+        ],
+        [
+            Row([_GROUPS[name], test.groups, test.statistic, test.p])
+            for name, test in one.kruskal_wallis.items()
+            if test.groups > 1
+        ],
+        "Do safe rates differ? (Kruskal-Wallis)",
+    )
+
+
+_GROUPS = {
+    "safe": "categories, safe contexts",
+    "unsafe": "categories, unsafe contexts",
+    "none": "categories, no context",
+    "context_type": "types of context",
+}
+
+_PARTS = {
+    "all": "all cases",
+    "safe": "safe contexts",
+    "unsafe": "unsafe contexts",
+    "none": "no context",
+}
+
+_COEFFICIENTS = {
+    "pairwise": "two people\nagree",
+    "fleiss_kappa": "Fleiss'\nkappa",
+    "krippendorff_alpha": "Krippen-\ndorff's alpha",
+    "gwet_ac1": "Gwet's\nAC1",
+}
+
+
+def _agreement(one: Description) -> Table:
+    rows, reasons = [], dict[str, None]()
+    for part, agreed in one.agreement.items():
+        if agreed.votes or part == "all":
+            found = [getattr(agreed, name) for name in _COEFFICIENTS]
+            cells = (estimate(each).replace(" (", "\n").removesuffix(")") for each in found)
+            rows.append(Row([_PARTS[part], *cells]))
+            reasons |= {f"{_PARTS[part]}: {each.reason}.": None for each in found if each.reason}
+    return Table(
+        [Column(""), *figures(Kind.ESTIMATE, *_COEFFICIENTS.values())],
+        rows,
+        "Do people agree? (95 %)",
+        f"No interval: {' '.join(reasons)}" if reasons else "",
+    )
+
+
+def _ceiling(one: Description) -> Table:
+    return Table(
+        [
+            Column(""),
+            *figures(Kind.NUMBER, "ICC\n(1,k)", "best\nPCC", "person\naccur.", "PCC"),
+            *figures(Kind.NUMBER, "panel\naccur.", "oracle\naccur.", "BCE", "Brier"),
+        ],
+        [
+            Row(
+                [
+                    *(_PARTS[part], best.icc, best.pcc, best.person_accuracy, best.person_pcc),
+                    *(best.panel_accuracy, best.oracle_accuracy),
+                    *(best.oracle_bce, best.oracle_brier),
+                ]
+            )
+            for part, best in one.ceiling.items()
+            if best.cases or part == "all"
+        ],
+        "How well could anybody do?",
+        "Person: one against the others. Panel: as many new people. Oracle: knows each case's true "
+        "rate (beta-binomial), so that nobody beats it but by luck. All against the votes.",
+    )
+
+
+def audit_sheet(one: Audit, *, reveal: bool) -> Sheet:
+    """The findings, worst first, then the figures that they rest on."""
+    parts: list[_Part] = [_audited(one), *_findings(one.findings, one.cases, reveal=reveal)]
+    tables = (_guesses(one), _words(one), _parameters(one))
+    parts += [table for table in tables if table.rows]
+    return _sheet(parts, lambda: audit_record(one, reveal=reveal))
+
+
+def _audited(one: Audit) -> str:
+    sided = f" ({one.pairs} in a safe and an unsafe context)" if one.pairs else ""
+    return (
+        f"{one.name}: {plural(one.cases, 'case')} of {plural(one.queries, 'query')}{sided}, "
+        f"{plural(one.categories, 'category')} (hash {one.dataset_hash})"
+    )
+
+
+def _guesses(one: Audit) -> Table:
+    leaked = one.leakage
+    guesses = {
+        "words of the context": leaked.context,
+        "words of the query": leaked.query,
+        "lengths of the context": leaked.lengths,
+    } | {f"words of {name}": guess for name, guess in leaked.parameters.items()}
+    return Table(
+        [
+            Column("from"),
+            Column("accuracy", Kind.SHARE),
+            Column("95 %", Kind.INTERVAL),
+            Column("chance", Kind.SHARE),
+        ],
+        [
+            Row([name, guess.accuracy.value, guess.accuracy.interval, guess.chance])
+            for name, guess in guesses.items()
+            if leaked.context.cases
+        ],
+        "How well is the intended side guessed from the surface?",
+        f"Logistic regression on words that are there or not, {leaked.groups} groups of queries "
+        "that share no context, in ten folds; the interval is clustered by group.",
+    )
+
+
+def _words(one: Audit) -> Table:
+    guess = one.leakage.context
+    return Table(
+        [
+            Column("word"),
+            Column("weight", Kind.CHANGE, 2),
+            *figures(Kind.COUNT, "cases\nsafe", "cases\nunsafe"),
+        ],
+        [
+            Row([word.word, word.weight, word.safe, word.unsafe])
+            for word in (guess.words if guess.beyond_chance > 0 else ())
+        ],
+        "Words that carry the guess from the context",
+        "Weight: mean log-odds of safe over the folds, of words with one sign in all of them. "
+        "Listed where the guess is beyond chance.",
+    )
+
+
+def _parameters(one: Audit) -> Table:
+    names = ("con-\ntexts", "safe", "unsafe", "differ-\nent")
+    return Table(
+        [
+            Column(""),
+            *figures(Kind.COUNT, *names),
+            Column("differs\nin pairs", Kind.COUNT),
+        ],
+        [
+            Row(
+                [
+                    *(name, used.present, used.safe, used.unsafe, used.distinct),
+                    f"{used.differs} of {used.pairs}",
+                ]
+            )
+            for name, used in one.parameters.items()
+        ],
+        "Parameters",
+        _languages(one.languages),
+    )
+
+
+def _languages(spoken: Mapping[str, Mapping[str, int]] | None) -> str:
+    if spoken is None:
+        return f"Languages were not told apart: {install_hint('audit')}."
+    lines = []
+    for what, counts in spoken.items():
+        named = ", ".join(f"{language} {n}" for language, n in counts.items())
+        lines.append(f"{what.capitalize()} by language: {named or 'none'}.")
+    return " ".join(lines)
