@@ -91,7 +91,7 @@ def never(path: str) -> bool:
 WALLED: dict[str, Callable[[str], bool]] = {
     "inspect_ai": lambda path: path.startswith(
         (
-            *("runs/", "models/", "logs/", "transcripts/inspect_logs"),
+            *("runs/", "models/", "logs/", "transcripts/tools"),
             "exports/redaction",
         )
     ),

@@ -159,11 +159,19 @@ def test_pieces_of_a_later_version_of_pyrit(grade: Grade, tmp_path: Path) -> Non
     assert found.table.select("case_id", "answer").rows() == [("c-1", REPLY)]
 
 
-def test_messages_alone(grade: Grade, tmp_path: Path) -> None:
-    """A list of messages is a conversation; its case is the only one that asks the query."""
-    for name in ("a.jsonl", "a.json"):
-        found = grade(as_json(tmp_path / name, MESSAGES))
-        assert found.table.select("case_id", "answer").rows() == [("c-1", REPLY)], found.said
+def test_columns_of_other_names(cli: Cli, tmp_path: Path, grade: Grade) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"Frage;Antwort;Fall\n{quoted(QUERY)};{quoted(REPLY)};c-1\n", "utf-8")
+    assert "--columns reply=NAME" in grade(path).said
+    command = ("grade", path, "--cases", "cases.jsonl", "--reveal", "--out", "out.parquet")
+    done = cli(*command, "--columns", "query=Frage,reply=Antwort,case=Fall")
+    assert done.returncode == 0, done.stderr
+    table = pl.read_parquet(tmp_path / "out.parquet")
+    assert table.select("case_id", "answer").rows() == [("c-1", REPLY)]
+    for wrong in ("reply=Antwort,stars=x", "reply", "reply=Gibtsnicht"):
+        done = cli(*command, "--columns", wrong)
+        assert done.returncode == 2
+        assert "expected" in done.stderr
 
 
 @pytest.mark.parametrize("name", FORMS)

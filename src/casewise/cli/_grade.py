@@ -28,6 +28,16 @@ from casewise.cli._running import LineProgress
 from casewise.errors import ModelError, UsageError
 from casewise.sheets import count, terminal
 
+ColumnsOption = Annotated[
+    str | None,
+    option(
+        "Names of the file's columns, where they are other than docs/how-to/transcripts.md has "
+        "them: reply=Antwort,query=Frage.",
+        CONVERSATIONS,
+        "FIELD=NAME,...",
+    ),
+]
+
 
 @grouped
 def grade(
@@ -55,6 +65,7 @@ def grade(
     delivery: Annotated[
         Delivery, option("Where the context stood in the conversations.", CONVERSATIONS)
     ] = Delivery.SYSTEM,
+    columns: ColumnsOption = None,
     turn: Annotated[
         int | None,
         option("Grade the model's Nth reply. Default: the last.", CONVERSATIONS, "N", min=1),
@@ -99,7 +110,7 @@ def grade(
         reveal=reveal,
         grader=_grader(read_grader(grader), server),
     )
-    conversations = transcripts.read_conversations(file)
+    conversations = transcripts.read_conversations(file, transcripts.read_columns(columns))
     try:
         with LineProgress(err()) as progress:
             tally = replies.grade_conversations(

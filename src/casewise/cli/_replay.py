@@ -12,6 +12,7 @@ import typer
 from casewise.choices import RULES, Cluster, grading_model, read_grader, rules_first
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
+from casewise.cli._grade import ColumnsOption
 from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
 from casewise.cli._main import (
     case_files,
@@ -80,6 +81,7 @@ def replay(
             "last|N|each",
         ),
     ] = "last",
+    columns: ColumnsOption = None,
     cluster: Annotated[
         Cluster | None,
         option("What is independent. Default: users, if the file names any.", CONVERSATIONS),
@@ -146,9 +148,11 @@ def replay(
     if is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
     masked = transcripts.open_mask() if mask else None
+    named = transcripts.read_columns(columns)
 
     def read() -> transcripts.Prefixes:
-        return transcripts.Prefixes(transcripts.read_conversations(file), chosen, masked)
+        conversations = transcripts.read_conversations(file, named)
+        return transcripts.Prefixes(conversations, chosen, masked)
 
     with working("reading the conversations"):
         turns, left_out, conversations = _find_turns(read(), file, grader, anew=anew)

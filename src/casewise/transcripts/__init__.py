@@ -1,6 +1,6 @@
 """Conversations that were held elsewhere: read from the files of others, placed in cases."""
 
-from casewise.transcripts.conversation import BadLine, Conversation
+from casewise.transcripts.conversations import BadLine, Conversation
 from casewise.transcripts.endings import Endings
 from casewise.transcripts.masking import Mask, open_mask
 from casewise.transcripts.placing import (
@@ -17,7 +17,7 @@ from casewise.transcripts.placing import (
     read_chosen,
     reply_of,
 )
-from casewise.transcripts.reading import read_conversations
+from casewise.transcripts.reading import read_columns, read_conversations
 from casewise.transcripts.tools import turns_of_messages
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "open_mask",
     "plain",
     "read_chosen",
+    "read_columns",
     "read_conversations",
     "reply_of",
     "turns_of_messages",

@@ -32,15 +32,44 @@ def open_mask() -> Mask:
 def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The turns of one conversation with masks in the place of what looks personal or secret."""
     kinds: dict[str, str] = {}
-    for text in _texts(turns):
+
+    def collect(text: str) -> str:
         for kind, piece in find_secrets(_composed(text)):
             kinds.setdefault(_small(piece), kind)
-    if not kinds:
-        return turns
+        return text
+
+    for turn in turns:
+        _changed(turn, collect)
     # The longest first: a piece may stand within another.
     labels = sorted(_labels(kinds).items(), key=lambda one: -len(one[0]))
-    put = partial(_put, labels)
-    return tuple(_changed(turn, put) for turn in turns)
+    return tuple(_changed(turn, partial(_put, labels)) for turn in turns) if kinds else turns
+
+
+def _changed(turn: Turn, change: Callable[[str], str]) -> Turn:
+    """A turn with each of its texts changed, those of tools' arguments too."""
+    calls = tuple(
+        call.model_copy(update={"arguments": _each_text(call.arguments, change)})
+        for call in turn.tool_calls
+    )
+    return turn.model_copy(update={"content": change(turn.content), "tool_calls": calls})
+
+
+def _each_text(value: JsonValue, change: Callable[[str], str], name: str = "") -> JsonValue:
+    """A tool's arguments with each text changed; what is named as a secret is told as a secret.
+
+    A number stays a number where nothing in it is changed.
+    """
+    if isinstance(value, dict):
+        return {change(key): _each_text(inner, change, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_each_text(inner, change, name) for inner in value]
+    if value is None or isinstance(value, bool):
+        return value
+    text = str(value)
+    if _NAMED_SECRET.search(name):
+        change(f"{name}: {text}")
+    changed = change(text)
+    return value if changed == text else changed
 
 
 def _labels(kinds: dict[str, str]) -> dict[str, str]:
@@ -92,47 +121,6 @@ def _composed(text: str) -> str:
 def _is_inner(text: str, left: int, right: int) -> bool:
     """Tell whether two places that follow each other are within one word."""
     return left >= 0 and right < len(text) and text[left].isalnum() and text[right].isalnum()
-
-
-def _texts(turns: tuple[Turn, ...]) -> Iterator[str]:
-    for turn in turns:
-        yield turn.content
-        for call in turn.tool_calls:
-            yield from _leaves(call.arguments)
-
-
-def _leaves(value: JsonValue, name: str = "") -> Iterator[str]:
-    """Texts and numbers of a tool's arguments, those under a secret's name told to be secrets."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from _leaves(inner, key)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(inner, name)
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield f"{name}: {value}" if _NAMED_SECRET.search(name) else str(value)
-
-
-def _changed(turn: Turn, put: Callable[[str], str]) -> Turn:
-    calls = tuple(
-        call.model_copy(update={"arguments": _masked(call.arguments, put)})
-        for call in turn.tool_calls
-    )
-    return turn.model_copy(update={"content": put(turn.content), "tool_calls": calls})
-
-
-def _masked(value: JsonValue, put: Callable[[str], str]) -> JsonValue:
-    if isinstance(value, dict):
-        return {put(key): _masked(inner, put) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_masked(inner, put) for inner in value]
-    if isinstance(value, str):
-        return put(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        # A number stays one where nothing in it is masked.
-        return put(str(value)) if put(str(value)) != str(value) else value
-    return value
 
 
 # --- what is masked -----------------------------------------------------------------------------
@@ -197,13 +185,7 @@ _STREETS = re.compile(
 _POST_CODE = re.compile(r"[,\s]{1,3}((?:D-)?\d{5})\b")
 """A German post code, which only its street tells from other numbers."""
 
-_PLACES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b",
-        r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b",
-    )
-)
+_POST_CODES = re.compile(r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b")
 """American and British post codes."""
 
 _DIGITS = re.compile(r"(?<![\d<])(?<![\d\s][.,])\d(?:[ ./-]?\d){5,}")
@@ -235,9 +217,8 @@ def find_secrets(text: str) -> Iterator[tuple[str, str]]:
         yield "ADDRESS", match.group()
         if code := _POST_CODE.match(text, match.end()):
             yield "ADDRESS", code[1]
-    for pattern in _PLACES:
-        for match in pattern.finditer(text):
-            yield "ADDRESS", match.group()
+    for match in _POST_CODES.finditer(text):
+        yield "ADDRESS", match.group()
     yield from (("NUMBER", number) for number in _find_numbers(text))
     yield from (("PERSON", name) for name in _find_names(text))
 

@@ -15,7 +15,7 @@ from casewise.cases import Case, Turn, digest, find_turn_fault, flags_query
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
 from casewise.errors import UsageError
 from casewise.protocols import BY_PROVIDER, Graded, ResponseClass, phrase_match, read_reply
-from casewise.transcripts.conversation import BadLine, Conversation
+from casewise.transcripts.conversations import BadLine, Conversation
 from casewise.transcripts.masking import Mask
 
 LINE_TAG = "line:"

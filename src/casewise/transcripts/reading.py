@@ -1,153 +1,35 @@
-"""Form of a file of conversations, told by its content, and its reader.
+"""Form of a file of conversations, told by its content, and its reader."""
 
-JSON Lines are read one in memory at a time; of tables, CSV in streams, Parquet in batches and
-workbooks whole.
-"""
-
-import codecs
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from casewise.errors import InputError
-from casewise.files import (
-    LONGEST,
-    TOO_LONG,
-    WORKBOOKS,
-    Row,
-    open_table,
-    parse_json,
-    raw_lines,
-    read_bytes,
-    read_text,
-)
-from casewise.transcripts.conversation import (
-    FIELDS,
-    MESSAGES,
-    QUERIES,
-    REPLIES,
-    BadLine,
-    Conversation,
-    UnreadableError,
-    conversation_of,
-    read_each,
-)
+from casewise.errors import InputError, UsageError
+from casewise.files import open_table, parse_json, read_bytes, read_text
+from casewise.files.rows import READERS
+from casewise.transcripts.conversations import FIELDS, BadLine, Conversation, read_each
 from casewise.transcripts.tools import (
-    PYRIT_FIELDS,
     is_pyrit,
     promptfoo_results,
     pyrit_conversations,
+    read_logs,
     record_conversation,
 )
 
-Rows = Iterator[tuple[int, Mapping[str, Any] | str]]
-"""Rows by their numbers, from 1: their cells by column, or what is wrong with the row."""
-
-WHOLE: Final = (*WORKBOOKS, ".arrow")
-"""Suffixes of tables that are read whole."""
-
-
-def read_table_conversations(path: Path) -> Iterator[Conversation | BadLine]:
-    """The conversations of a table, a row each.
-
-    Args:
-        path: CSV (also with tabs), Parquet, Arrow or a workbook. Its columns are a query and its
-            reply, or ``messages`` as JSON; other columns are left aside.
-
-    Raises:
-        InputError: The file can't be read, or has no column of messages or replies.
-    """
-    columns, rows = open_rows(path)
-    known = {name: name.strip().lower() for name in columns if name.strip().lower() in FIELDS}
-    if not {*MESSAGES, *REPLIES} & set(known.values()):
-        raise InputError(
-            "no column of messages or of replies",
-            file=path,
-            found=", ".join(columns),
-            expected=f"one of {', '.join(MESSAGES)} (JSON); or one of {', '.join(REPLIES)}, beside "
-            f"one of {', '.join(QUERIES)} or case_id",
-        )
-
-    def read(row: Mapping[str, Any] | str, number: int, unit: str) -> Conversation:
-        if isinstance(row, str):
-            raise UnreadableError(row)
-        record = {**row, **{field: row[name] for name, field in known.items()}}
-        return conversation_of(_with_parsed(record), number, unit)
-
-    return read_each(rows, read, "row")
-
-
-def _with_parsed(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with its messages as JSON holds them."""
-    for name in MESSAGES:
-        cell = record.get(name)
-        if isinstance(cell, str) and cell.strip():
-            try:
-                record[name] = parse_json(cell, file=Path(name))
-            except InputError as error:
-                raise UnreadableError(f"column {name!r}: {error.problem}") from None
-    return record
-
-
-def open_rows(path: Path) -> tuple[tuple[str, ...], Rows]:
-    """The columns of a table, and its rows.
-
-    Raises:
-        InputError: It can't be read.
-    """
-    is_known = path.suffix.lower() in (*WHOLE, ".parquet", ".tsv", ".tab")
-    suffix = None if is_known else ".parquet" if read_bytes(path, 4) == b"PAR1" else ".csv"
-    table = open_table(path, suffix=suffix)
-    return table.columns, _numbered(table.rows)
-
-
-def _numbered(rows: Iterable[tuple[str, Row]]) -> Rows:
-    number = 0
-    try:
-        for place, row in rows:
-            number = int(place.rsplit(" ", 1)[1])
-            yield number, row.problem if isinstance(row, InputError) else row
-    except InputError as error:
-        yield number + 1, f"{error.problem}; what follows can't be read ({error.record})"
-
-
-def read_json_lines(path: Path) -> Iterator[Conversation | BadLine]:
-    """The conversations of a file, in its order; blank lines are none.
-
-    Args:
-        path: JSON Lines; on each line a conversation, or a query with its reply.
-
-    Raises:
-        InputError: The file can't be read, or is empty.
-    """
-
-    def read(data: bytes | None, number: int, unit: str) -> Conversation:
-        if data is None:
-            raise UnreadableError(TOO_LONG)
-        try:
-            text = data.decode("utf-8-sig" if number == 1 else "utf-8")
-            # What stands twice in an object is named by its key, which may be anything.
-            return record_conversation(parse_json(text, file=path), number, unit)
-        except UnicodeDecodeError:
-            raise UnreadableError("wrong encoding (expected UTF-8)") from None
-        except InputError as error:
-            raise UnreadableError(error.problem) from None
-
-    lines = enumerate(raw_lines(path, LONGEST), start=1)
-    filled = ((number, data) for number, data in lines if data is None or data.strip())
-    return read_each(filled, read, "line")
-
-
-_START: Final = 1 << 20
+_START: Final = 1 << 16
 """Bytes of a file by which its form is told."""
 
 _FORMS: Final = (
     "JSON Lines in the chat format, CSV, Parquet or a workbook with a reply in each row, a log of "
     "Inspect, or the results of promptfoo or PyRIT"
 )
+_LINES: Final = (".jsonl", ".ndjson")
 
 
-def read_conversations(path: Path) -> Iterator[Conversation | BadLine]:
+def read_conversations(
+    path: Path, columns: Mapping[str, str] | None = None
+) -> Iterator[Conversation | BadLine]:
     """The conversations of a file, in its order; its content tells what it is.
 
     JSON Lines, CSV, Parquet and logs are read in streams; a JSON document and a workbook whole.
@@ -155,9 +37,11 @@ def read_conversations(path: Path) -> Iterator[Conversation | BadLine]:
     Args:
         path: JSON Lines in the chat format (a conversation a line: ``messages`` with roles, with
             or without an id, a user, a category, a model and the case's id), in ShareGPT's
-            form (``conversations`` with ``from`` and ``value``), or a query and its reply; CSV,
-            Parquet or a workbook with such columns; logs of Inspect, or a folder of them; JSON or
-            JSON Lines of promptfoo; JSON or CSV of PyRIT's memory.
+            form (``conversations`` with ``from`` and ``value``), or a query and its reply; JSON,
+            CSV, Parquet or a workbook with such columns; logs of Inspect, or a folder of them;
+            JSON or JSON Lines of promptfoo; JSON or CSV of PyRIT's memory.
+        columns: Columns of the file by the fields (of ``FIELDS``) that they hold, where they have
+            other names than those.
 
     Raises:
         InputError: The file can't be read, or is none of these.
@@ -166,71 +50,90 @@ def read_conversations(path: Path) -> Iterator[Conversation | BadLine]:
         logs = sorted(path.rglob("*.eval"))
         if not logs:
             raise InputError("no Inspect log in the folder", file=path, expected=_FORMS)
-        return _read_logs(logs)
-    start = read_bytes(path, _START).removeprefix(codecs.BOM_UTF8)
-    if not start.strip():
-        raise InputError("the file is empty", file=path)
-    suffix = path.suffix.lower()
-    if suffix == ".eval":
-        return _read_logs([path])
-    if start.startswith((b"PAR1", b"ARROW1")) or suffix in WHOLE:
-        return read_table_conversations(path)
-    text = start.decode("utf-8", errors="replace").lstrip()
-    if text.startswith(("{", "[")):
-        return _read_json(path, text)
-    if suffix in (".jsonl", ".ndjson"):
-        return read_json_lines(path)
-    if suffix in (".csv", ".tsv", ".tab", ".txt") or _has_known_column(text):
-        columns, rows = open_rows(path)
-        if set(PYRIT_FIELDS) <= set(columns):
-            return pyrit_conversations(rows, "row")
-        return read_table_conversations(path)
-    raise InputError("not recognised as conversations", file=path, expected=_FORMS)
-
-
-def _has_known_column(text: str) -> bool:
-    first = text.split("\n", 1)[0].lower()
-    cells = {cell.strip(' "\r') for mark in ",;\t" for cell in first.split(mark)}
-    return bool(cells & set(FIELDS))
-
-
-def _read_json(path: Path, text: str) -> Iterator[Conversation | BadLine]:
-    """JSON Lines, unless its first line is no record of a conversation by itself."""
-    line, end, _ = text.partition("\n")
-    first: Any = None
-    try:
-        first = parse_json(line, file=path)
-    except InputError:
-        # A document over many lines, or one line that is longer than what was read of it; or JSON
-        # Lines whose first line is broken.
-        if path.suffix.lower() in (".jsonl", ".ndjson") or (end and len(line.strip()) > 2):
-            return read_json_lines(path)
-        return _read_document(path)
-    of_many = isinstance(first, list) and not _is_message(first[0] if first else None)
-    if of_many or (isinstance(first, dict) and ("results" in first or "eval" in first)):
-        return _read_document(path)
-    return read_json_lines(path)
-
-
-def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and bool({"role", "from"} & set(value)) and not is_pyrit(value)
-
-
-def _read_document(path: Path) -> Iterator[Conversation | BadLine]:
-    data = parse_json(read_text(path), file=path)
-    if isinstance(data, dict) and "eval" in data and "samples" in data:
-        return _read_logs([path])
-    records = promptfoo_results(data)
+        return read_logs(logs)
+    if path.suffix.lower() == ".eval":
+        return read_logs([path])
+    records = _records(path, columns or {})
     if records is None:
-        records = data if isinstance(data, list) and not _is_message(data[0]) else [data]
-    numbered = enumerate(records, start=1)
-    if any(map(is_pyrit, records)):
-        return pyrit_conversations(numbered, "record")
-    return read_each(numbered, record_conversation, "record")
+        return read_logs([path])
+    first = next(records, None)
+    if first is None:
+        raise InputError("the file is empty", file=path)
+    whole = chain([first], records)
+    return (
+        pyrit_conversations(whole) if is_pyrit(first[1]) else read_each(whole, record_conversation)
+    )
 
 
-def _read_logs(paths: list[Path]) -> Iterator[Conversation | BadLine]:
-    # Loaded late: Inspect takes seconds to import.
-    from casewise.transcripts.inspect_logs import read_logs
+def read_columns(text: str | None) -> dict[str, str]:
+    """Columns by field, as a person names them: ``reply=Antwort,query=Frage``.
 
-    return read_logs(paths)
+    Raises:
+        UsageError: A part is no field with a name.
+    """
+    pairs = [part.partition("=") for part in text.split(",")] if text else []
+    columns = {field.strip(): name.strip() for field, _, name in pairs}
+    if not all(columns.values()) or columns.keys() - FIELDS.keys():
+        fields = ", ".join(FIELDS)
+        raise UsageError(f"--columns {text}: expected FIELD=NAME,... with fields of {fields}")
+    return columns
+
+
+def _records(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, Any]] | None:
+    """Records of a file with their places; None of a log of Inspect as JSON."""
+    start = read_bytes(path, _START)
+    suffix = path.suffix.lower()
+    if suffix not in _LINES and start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"["):
+        try:
+            data = parse_json(read_text(path), file=path)
+        except InputError:
+            # JSON Lines by another name: their first line is an object by itself.
+            if b"}" not in start.partition(b"\n")[0]:
+                raise
+            suffix = ".jsonl"
+        else:
+            if isinstance(data, dict) and "eval" in data and "samples" in data:
+                return None
+            found = promptfoo_results(data) or (data if isinstance(data, list) else [data])
+            numbered = ((f"record {number}", one) for number, one in enumerate(found, start=1))
+            return _renamed(numbered, columns)
+    if suffix not in READERS:
+        suffix = ".parquet" if start.startswith(b"PAR1") else ".csv"
+    table = open_table(path, suffix=suffix)
+    if suffix not in _LINES and not is_pyrit(dict.fromkeys(table.columns)):
+        _check_columns(path, table.columns, columns)
+    return _renamed(iter(table.rows), columns)
+
+
+def _renamed(
+    records: Iterator[tuple[str, Any]], columns: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
+    """Records with the fields that ``columns`` names under their usual names."""
+    for place, record in records:
+        if isinstance(record, Mapping):
+            named = {FIELDS[field][0]: record.get(name) for field, name in columns.items()}
+            yield place, {**record, **named}
+        else:
+            yield place, record
+
+
+def _check_columns(path: Path, found: tuple[str, ...], columns: Mapping[str, str]) -> None:
+    """Refuse a table without a column of messages or of replies.
+
+    Raises:
+        InputError: It has none, or lacks one that was named.
+    """
+    for name in columns.values():
+        if name not in found:
+            raise InputError("no such column", path, found=name, expected=", ".join(found))
+    wanted = (*FIELDS["messages"], *FIELDS["reply"])
+    known = {name.strip().lower() for name in found} & {*wanted}
+    if not known and not {"messages", "reply"} & columns.keys():
+        if path.suffix.lower() not in (*READERS, ".txt"):
+            raise InputError("not recognised as conversations", file=path, expected=_FORMS)
+        raise InputError(
+            "no column of messages or of replies",
+            file=path,
+            found=", ".join(found),
+            expected=f"one of {', '.join(wanted)}; or name the columns: --columns reply=NAME",
+        )

@@ -1,49 +1,63 @@
 """Conversations as promptfoo, PyRIT and Inspect keep them."""
 
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeGuard
+from pathlib import Path
+from typing import Any
 
 from casewise.cases import Turn, opened
-from casewise.files import whole_characters
-from casewise.transcripts.conversation import (
-    QUERIES,
+from casewise.errors import InputError
+from casewise.files import address_of
+from casewise.logs import provider_refused, read_samples
+from casewise.transcripts.conversations import (
     BadLine,
     Conversation,
     UnreadableError,
-    case_of,
     conversation_of,
     ending_of,
-    given,
+    field_of,
+    number_of,
     read_each,
-    text_or_none,
     turns_of,
     unreadable,
 )
 
 
-def record_conversation(record: object, line: int, unit: str = "line") -> Conversation:
-    """The conversation that a record holds, whoever wrote it.
+def record_conversation(record: object, place: str) -> Conversation:
+    """The conversation that a record holds, of promptfoo or of any other.
 
     Raises:
         UnreadableError: It holds none.
     """
-    record = whole_characters(record)
-    if is_promptfoo(record):
-        return promptfoo_conversation(record, line, unit)
-    return conversation_of(record, line, unit)
+    read = _promptfoo_conversation if _is_promptfoo(record) else conversation_of
+    return read(record, place)  # type: ignore[arg-type]  # a result of promptfoo is a mapping
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _case(fields: Mapping[str, Any]) -> str | None:
+    """Id of the case that fields name."""
+    case = field_of(fields, "case")[1]
+    return None if case is None else str(case)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """A mapping; in CSV, one that Python or JSON has printed; else an empty one."""
+    value = opened(value)
+    return value if isinstance(value, Mapping) else {}
 
 
 # --- promptfoo --------------------------------------------------------------------------------
 
 
-def is_promptfoo(record: object) -> TypeGuard[Mapping[str, Any]]:
+def _is_promptfoo(record: object) -> bool:
     """Tell whether a record is one of promptfoo's results: a prompt and its variables."""
-    return (
-        isinstance(record, Mapping)
-        and isinstance(record.get("prompt"), Mapping)
-        and isinstance(record.get("vars"), Mapping)
+    return isinstance(record, Mapping) and all(
+        isinstance(record.get(name), Mapping) for name in ("prompt", "vars")
     )
 
 
@@ -52,146 +66,113 @@ def promptfoo_results(data: object) -> list[Any] | None:
     results = data.get("results") if isinstance(data, Mapping) else None
     # Files of version 2 have them at the top.
     results = results.get("results") if isinstance(results, Mapping) else results
-    return results if isinstance(results, list) and any(map(is_promptfoo, results)) else None
+    return results if isinstance(results, list) and any(map(_is_promptfoo, results)) else None
 
 
-def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> Conversation:
-    """The conversation of one of promptfoo's results.
-
-    The case is the one that the variables or the test's metadata name as ``case_id``.
-
-    Raises:
-        UnreadableError: It holds no reply.
-    """
-    response, said = record.get("response"), dict(record["vars"])
-    response = response if isinstance(response, Mapping) else {}
+def _promptfoo_conversation(record: Mapping[str, Any], place: str) -> Conversation:
+    """The conversation of a result: one test by one provider with one prompt."""
+    response = _object(record.get("response"))
     output = response.get("output")
     if output is None:
         found = "an error" if record.get("error") else "no response"
         raise UnreadableError(f"no reply (found {found}; expected 'response' with 'output')")
     reply = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    for place in (record.get("testCase"), record):
-        about = place.get("metadata") if isinstance(place, Mapping) else None
-        said |= about if isinstance(about, Mapping) else {}
+    of_test = _object(_object(record.get("testCase")).get("metadata"))
+    named = {**record["vars"], **of_test, **_object(record.get("metadata"))}
     prompt = record["prompt"].get("raw")
+    if not isinstance(prompt, str):
+        raise unreadable("wrong prompt", prompt, "'prompt' with its text under 'raw'")
+    # A prompt as it was sent is a text, or messages of the chat format as JSON.
+    sent = opened(prompt)
+    asked = sent if isinstance(sent, list) else [{"role": "user", "content": prompt}]
     declined, cut = ending_of({**response, "output": None})
     provider = record.get("provider")
-    model = provider.get("id") if isinstance(provider, Mapping) else provider
     return Conversation(
-        # One result of a test by one provider with one prompt.
-        id=str(record.get("id") or f"{unit} {line}"),
-        turns=turns_of([*_promptfoo_messages(prompt), {"role": "assistant", "content": reply}]),
-        line=line,
-        category=text_or_none(said.get("category")),
-        model=text_or_none(model),
-        case=case_of(said),
-        query=text_or_none(given(record["vars"], QUERIES)[1]),
+        id=str(record.get("id") or place),
+        turns=turns_of([*asked, {"role": "assistant", "content": reply}]),
+        line=number_of(place),
+        category=_text(named.get("category")),
+        model=_text(_object(provider).get("id") or provider),
+        case=_case(named),
+        query=_text(field_of(record["vars"], "query")[1]),
         declined=declined or response.get("isRefusal") is True,
         cut=cut,
     )
 
 
-def _promptfoo_messages(prompt: object) -> Sequence[object]:
-    """A prompt as it was sent: a text, or messages of the chat format as JSON."""
-    if not isinstance(prompt, str):
-        raise unreadable("wrong prompt", prompt, "'prompt' with its text under 'raw'")
-    if prompt.lstrip().startswith("["):
-        try:
-            messages = json.loads(prompt)
-        except (ValueError, RecursionError):
-            messages = None
-        if isinstance(messages, list) and all(isinstance(one, Mapping) for one in messages):
-            return messages
-    return [{"role": "user", "content": prompt}]
-
-
 # --- PyRIT ------------------------------------------------------------------------------------
 
-PYRIT_FIELDS = ("conversation_id", "sequence", "role", "converted_value")
+_PIECE = ("conversation_id", "sequence", "role", "converted_value")
 """Fields that every piece of a message has in PyRIT's memory, and so in what it exports."""
 
 
-def is_pyrit(record: object) -> TypeGuard[Mapping[str, Any]]:
+def is_pyrit(record: object) -> bool:
     """Tell whether a record is a piece of a message of PyRIT's memory."""
-    return isinstance(record, Mapping) and set(PYRIT_FIELDS) <= set(record)
+    return isinstance(record, Mapping) and set(_PIECE) <= set(record)
 
 
-def pyrit_conversations(
-    pieces: Iterable[tuple[int, object]], unit: str
-) -> Iterator[Conversation | BadLine]:
+def pyrit_conversations(pieces: Iterable[tuple[str, Any]]) -> Iterator[Conversation | BadLine]:
     """The conversations whose messages are in pieces, by conversation and sequence.
 
     What was sent is read: an original text only as what was asked, if it is another. A line is
     accounted for with the conversation that it is a piece of, which stands at its first line.
 
     Args:
-        pieces: Each with its line.
-        unit: What the file's places are called.
+        pieces: Each with its place.
     """
-    found = defaultdict[str, list[tuple[int, Mapping[str, Any]]]](list)
-    for line, piece in pieces:
-        if is_pyrit(piece) and _number(piece["sequence"]) is not None:
-            found[str(piece["conversation_id"])].append((line, piece))
+    by_conversation = defaultdict[str, list[tuple[str, Mapping[str, Any]]]](list)
+    for place, piece in pieces:
+        if is_pyrit(piece) and str(piece["sequence"]).isdecimal():
+            by_conversation[str(piece["conversation_id"])].append((place, piece))
         else:
-            problem = str(unreadable("not a piece of a message", piece, ", ".join(PYRIT_FIELDS)))
-            yield BadLine(line, problem, unit)
-    by_line = (
-        (min(line for line, _ in parts), [piece for _, piece in parts]) for parts in found.values()
+            problem = unreadable("not a piece of a message", piece, ", ".join(_PIECE))
+            yield BadLine(place, str(problem))
+    yield from read_each(
+        (
+            (min((place for place, _ in own), key=number_of), own)
+            for own in by_conversation.values()
+        ),
+        _pyrit_conversation,
     )
-    yield from read_each(by_line, _pyrit_conversation, unit)
 
 
-def _pyrit_conversation(pieces: list[Mapping[str, Any]], line: int, _unit: str) -> Conversation:
-    pieces = sorted(pieces, key=lambda piece: _number(piece["sequence"]) or 0)
-    messages: list[dict[str, Any]] = []
-    before: object = None
+def _pyrit_conversation(
+    placed: Sequence[tuple[str, Mapping[str, Any]]], place: str
+) -> Conversation:
+    pieces = sorted((piece for _, piece in placed), key=lambda piece: int(piece["sequence"]))
+    messages = dict[int, dict[str, Any]]()
+    # Labels went with version 1; metadata are in all.
+    named: dict[str, Any] = {}
     for piece in pieces:
-        role = str(piece["role"]).removeprefix("simulated_")
         kind = piece.get("converted_value_data_type") or "text"
         text = piece["converted_value"] if kind in ("text", "error") else f"[{kind}]"
-        if before == piece["sequence"] and messages:
-            parts = (messages[-1]["content"], text)
-            messages[-1]["content"] = "\n".join(str(one) for one in parts if one is not None)
+        if earlier := messages.get(int(piece["sequence"])):
+            parts = (earlier["content"], text)
+            earlier["content"] = "\n".join(str(one) for one in parts if one is not None)
         else:
-            messages.append({"role": role, "content": text})
-        before = piece["sequence"]
-    asked = [piece for piece in pieces if piece["role"] == "user"]
-    # Labels went with version 1; metadata are in all.
-    said: dict[str, Any] = {}
-    for piece in pieces:
-        said |= {**_object(piece.get("prompt_metadata")), **_object(piece.get("labels"))}
+            role = str(piece["role"]).removeprefix("simulated_")
+            messages[int(piece["sequence"])] = {"role": role, "content": text}
+        named |= {**_object(piece.get("prompt_metadata")), **_object(piece.get("labels"))}
     targets = [_object(piece.get("prompt_target_identifier")) for piece in pieces]
-    models = [one.get("model_name") or one.get("__type__") for one in targets]
+    models = (one.get("model_name") or one.get("__type__") for one in targets)
+    asked = [piece.get("original_value") for piece in pieces if piece["role"] == "user"]
     last = pieces[-1]
     return Conversation(
         id=str(last["conversation_id"]),
-        turns=turns_of(messages),
-        line=line,
-        model=next((one for one in models if isinstance(one, str)), None),
-        case=case_of(said),
-        query=text_or_none(asked[-1].get("original_value")) if asked else None,
+        turns=turns_of(list(messages.values())),
+        line=number_of(place),
+        model=next(filter(None, map(_text, models)), None),
+        case=_case(named),
+        query=_text(asked[-1]) if asked else None,
         declined=last["role"] == "assistant" and last.get("response_error") == "blocked",
     )
-
-
-def _number(value: object) -> int | None:
-    try:
-        return int(value) if isinstance(value, int | str) else None
-    except ValueError:
-        return None
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    """A mapping; in CSV, one that Python or JSON has printed."""
-    value = opened(value)
-    return value if isinstance(value, Mapping) else {}
 
 
 # --- Inspect ----------------------------------------------------------------------------------
 
 
 def turns_of_messages(messages: Sequence[Any]) -> tuple[Turn, ...]:
-    """The turns that Inspect's messages are.
+    """The turns that Inspect's messages are; reasoning is no part of what is said.
 
     Raises:
         UnreadableError: One of them is none.
@@ -200,7 +181,7 @@ def turns_of_messages(messages: Sequence[Any]) -> tuple[Turn, ...]:
 
 
 def _message(message: Any) -> dict[str, Any]:
-    """One of Inspect's messages as the chat format has it; reasoning is no part of what is said."""
+    """One of Inspect's messages as the chat format has it."""
     plain = {"role": message.role, "content": message.text}
     if message.role == "assistant" and message.tool_calls:
         plain["tool_calls"] = [
@@ -210,3 +191,53 @@ def _message(message: Any) -> dict[str, Any]:
     if message.role == "tool":
         plain |= {"tool_call_id": message.tool_call_id, "name": message.function}
     return plain
+
+
+def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
+    """The conversations of logs of whatever task, a sample each, one in memory at a time.
+
+    Args:
+        paths: Logs; samples are numbered over all of them.
+
+    Raises:
+        InputError: A log can't be read.
+    """
+    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    samples = (found for path in paths for found in _samples(path))
+    for number, found in enumerate(samples, start=1):
+        yield from read_each([(f"sample {number}", found)], _sample_conversation)
+
+
+def _samples(path: Path) -> Iterator[tuple[Any, Any]]:
+    # Loaded late: Inspect takes seconds to import.
+    from inspect_ai.log import read_eval_log
+
+    address = address_of(path)
+    try:
+        log = read_eval_log(address, header_only=True)
+        for sample in read_samples(address, log):
+            yield log, sample
+    except Exception as error:  # Inspect raises whatever the broken part raises
+        problem = f"not a readable Inspect log: {type(error).__name__}"
+        raise InputError(problem, file=address) from None
+
+
+def _sample_conversation(found: tuple[Any, Any], place: str) -> Conversation:
+    log, sample = found
+    output = sample.output
+    if not sample.messages or (sample.error and not output.choices):
+        reason = "an error" if sample.error else "none"
+        raise UnreadableError(f"no messages (found {reason}; expected a conversation)")
+    named = sample.metadata or {}
+    return Conversation(
+        id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
+        turns=turns_of_messages(sample.messages),
+        line=number_of(place),
+        category=_text(named.get("category")),
+        model=log.eval.model,
+        case=_case(named),
+        sample=str(sample.id),
+        query=_text(named.get("query")),
+        declined=provider_refused(output),
+        cut=ending_of({"stop_reason": output.stop_reason if output.choices else None})[1],
+    )
