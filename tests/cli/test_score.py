@@ -86,12 +86,3 @@ def test_queries_with_unequal_numbers_of_contexts(cli: Cli, tmp_path: Path) -> N
     # (19 + 9)² / (19 + 9²)
     effective = row["rests_on"]["follows"]["effective_queries"]
     assert effective == pytest.approx(28**2 / 100)
-    for form in ("table", "markdown"):
-        told = [
-            cli("score", path, "--weigh-by", unit, "--format", form, env={"COLUMNS": "140"}).stdout
-            for unit in ("query", "pair")
-        ]
-        assert "In figures of pairs of contexts each query weighs alike." in told[0]
-        assert "In figures of pairs of contexts each pair weighs alike." in told[1]
-    plain = cli("score", unequal(tmp_path, 1), "--format", "table").stdout
-    assert "weighs alike" not in plain

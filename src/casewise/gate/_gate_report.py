@@ -57,8 +57,6 @@ class GateRow:
     labels: LabelRule
     withheld: str = ""
     """Why there are no bounds; empty where there are."""
-    uneven: bool = False
-    """True if its queries have unequal numbers of pairs, so that their weight matters."""
     as_graded: float = math.nan
     """The value before it was corrected for the grader's errors; NaN where it was not."""
     provisional: bool = False

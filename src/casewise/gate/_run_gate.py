@@ -422,7 +422,6 @@ def _row(rule: GateRule, run: Run, against: Run | None, figures: Figures) -> Gat
         coverage=figures.coverage,
         left_out=figures.left_out,
         labels=figures.labels,
-        uneven=figure.uneven,
         as_graded=figures.corrections[0].raw[rule.measure.name].value
         if figures.corrections
         else math.nan,

@@ -30,12 +30,11 @@ from casewise.results import (
     Verdict,
     baselines_read,
     cut_notes,
+    heavy_notes,
     leaderboard_lines,
     leading,
     mass_warnings,
     rules_remark,
-    uneven_notes,
-    weighing_note,
     wording,
 )
 from casewise.sheets import plural
@@ -136,8 +135,7 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
         cut=told(
             [
                 *cut_notes(overview.scores),
-                *uneven_notes(overview.scores),
-                *filter(None, [weighing_note(overview.scores)]),
+                *heavy_notes(overview.scores),
             ]
         ),
     )

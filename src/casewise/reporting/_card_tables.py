@@ -7,12 +7,12 @@ from casewise.choices import Family, View, grader_words
 from casewise.judgements import RunRecord
 from casewise.measures import find, in_view
 from casewise.reporting._scores import (
+    PAIR_COUNTS,
     ScoreColumn,
     answer_counts,
     baseline_text,
     correction_table,
     has_pairs,
-    pair_counts,
 )
 from casewise.results import wording
 from casewise.scores import Overview, RunFacts, Score, ScoreReport, Usage
@@ -247,7 +247,7 @@ def context_table(runs: Numbered) -> Table:
     """Effect of the two contexts of a query on verdicts."""
     graded = wording(*(score for _, _, score in runs)).graded
     kept = {name: head for name, head in _IN_CONTEXT.items() if graded or "within" not in name}
-    return _measured(_paired(runs), pair_counts(_scores_of(_paired(runs))), kept)
+    return _measured(_paired(runs), PAIR_COUNTS, kept)
 
 
 def acting_table(runs: Numbered) -> Table:
@@ -260,7 +260,7 @@ def acting_table(runs: Numbered) -> Table:
 def reply_table(runs: Numbered) -> Table:
     """Replies of models in the two contexts of a query."""
     heads = {row.name: row.heading for row in in_view(View.PAIRS, Family.REPLIES)}
-    return _measured(_paired(runs), pair_counts(_scores_of(_paired(runs))), heads)
+    return _measured(_paired(runs), PAIR_COUNTS, heads)
 
 
 def corrected_table(overview: Overview, shown: Mapping[str, str]) -> Table:

@@ -17,7 +17,6 @@ from casewise.results import (
     cut_notes,
     first_upper,
     rules_remark,
-    weighing_note,
 )
 from casewise.scores import Change, Comparison, Difference, right_after
 from casewise.sheets import (
@@ -88,8 +87,6 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
     headline = compared.scores[1].headline
     shown = [one for one in known if whole or one.metric == headline or one.is_more_than_chance]
     note = f"Change: {compared.after} minus {compared.before}."
-    if weighing := weighing_note(compared.scores):
-        note += f" {weighing}"
     hidden = [one for one in known if one not in shown]
     if hidden:
         note += f" {_hidden(hidden)}: --all shows all."

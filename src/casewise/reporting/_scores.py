@@ -12,7 +12,6 @@ from casewise.results import (
     ladder_sentence,
     left_open,
     remarks,
-    weighing_note,
     whole_percent,
     wording,
 )
@@ -82,23 +81,11 @@ def answer_counts(read: str) -> list[ScoreColumn]:
     ]
 
 
-def pair_counts(scores: Sequence[Score]) -> list[ScoreColumn]:
-    """Columns for the number of queries with a safe and an unsafe context, and of such pairs.
-
-    For effective queries too, where queries have unequal numbers of pairs.
-    """
-    columns: list[ScoreColumn] = [
-        (Column("queries", Kind.COUNT), lambda score: score.as_intended.clusters or None),
-        (Column("pairs", Kind.COUNT), lambda score: score.as_intended.pairs or None),
-    ]
-    if any(score.as_intended.uneven for score in scores):
-        columns.append((Column("effective\nqueries", Kind.COUNT), _effective))
-    return columns
-
-
-def _effective(score: Score) -> int | None:
-    effective = score.as_intended.effective
-    return None if math.isnan(effective) else round(effective)
+PAIR_COUNTS: list[ScoreColumn] = [
+    (Column("queries", Kind.COUNT), lambda score: score.as_intended.clusters or None),
+    (Column("pairs", Kind.COUNT), lambda score: score.as_intended.pairs or None),
+]
+"""Columns for the number of queries with a safe and an unsafe context, and of such pairs."""
 
 
 def has_pairs(score: Score) -> bool:
@@ -107,9 +94,9 @@ def has_pairs(score: Score) -> bool:
     return any(not math.isnan(score.measures[name].value) for name in names)
 
 
-def context_columns(scores: Sequence[Score], rows: Sequence[Measure]) -> list[ScoreColumn]:
+def context_columns(rows: Sequence[Measure]) -> list[ScoreColumn]:
     """Columns for measures of the two contexts of a query."""
-    return [*pair_counts(scores), *map(measure_column, rows)]
+    return [*PAIR_COUNTS, *map(measure_column, rows)]
 
 
 def measure_column(row: Measure) -> ScoreColumn:
@@ -177,9 +164,9 @@ def tool_rate(score: Score) -> float | None:
     return 0.0 if score.classes else None
 
 
-def pair_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
+def pair_columns() -> list[ScoreColumn]:
     """Columns for the outcomes of pairs of contexts."""
-    return [*pair_counts(scores), *map(measure_column, in_view(View.PAIRS, Family.REPLIES))]
+    return [*PAIR_COUNTS, *map(measure_column, in_view(View.PAIRS, Family.REPLIES))]
 
 
 def act_tables(report: ScoreReport) -> list[Table]:
@@ -472,8 +459,6 @@ def _parts(
     yield from _acting(result.report, [one for one in result if one.acts])
     yield from _ranked(result.report)
     yield from remarks(result.rows)
-    if note := weighing_note([*result.rows, *result.report.ranked]):
-        yield note
 
 
 def _ranked(report: ScoreReport) -> Iterator[Table]:
@@ -514,7 +499,7 @@ def _judging(
         # Others know no context.
         sees = ("as_intended", "inverted")
         beside = [one for one in baselines if any(one.measures[name].value > 0 for name in sees)]
-        return _scores_table(View.PAIRS, paired, context_columns(paired, rows), beside)
+        return _scores_table(View.PAIRS, paired, context_columns(rows), beside)
 
     parts = [_fitted(View.SCORES, width, numbers)]
     paired = [score for score in scores if has_pairs(score) and not score.group]
@@ -546,7 +531,7 @@ def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
     paired = [score for score in scores if has_pairs(score) and not score.group]
     if paired:
         heading = "What it does in a safe and an unsafe context of a query"
-        tables.append(_scores_table(heading, paired, pair_columns(paired)))
+        tables.append(_scores_table(heading, paired, pair_columns()))
     return [*tables, *act_tables(report)]
 
 

@@ -14,7 +14,6 @@ from casewise.dataset import (
     audit_record,
 )
 from casewise.errors import install_hint, some
-from casewise.results import weighing_words
 from casewise.sheets import (
     Column,
     Kind,
@@ -163,9 +162,6 @@ def _contexts(one: Description) -> Table:
         f"Of the variance of votes, {number(share.value)} is between contexts of one query "
         f"({share.reason or f'95 % {interval(share.interval)}'})."
         if one.contexts is not None and not math.isnan(share.value)
-        else "",
-        weighing_words([one.weigh_by])
-        if any(flips.people_flips.uneven for flips in told.values())
         else "",
         *(flips.people_flips.reason for flips in told.values()),
     ]

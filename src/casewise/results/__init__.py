@@ -36,6 +36,7 @@ from casewise.results._verdict import (
     Figure,
     Verdict,
     cut_notes,
+    heavy_notes,
     kind_of,
     left_open,
     mass_warnings,
@@ -44,9 +45,6 @@ from casewise.results._verdict import (
     remarks,
     rules_remark,
     run_warnings,
-    uneven_notes,
-    weighing_note,
-    weighing_words,
 )
 from casewise.results._wording import (
     BASELINES,
@@ -81,6 +79,7 @@ __all__ = [
     "baselines_read",
     "change_sentences",
     "cut_notes",
+    "heavy_notes",
     "deed",
     "difference_clause",
     "ended_at",
@@ -112,9 +111,6 @@ __all__ = [
     "run_wording",
     "rules_remark",
     "run_warnings",
-    "uneven_notes",
-    "weighing_note",
-    "weighing_words",
     "whole_percent",
     "wording",
 ]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from casewise.gate import Demand, GateReport, GateRow, GateVerdict
 from casewise.replies import PROVISIONAL
-from casewise.results._verdict import weighing_words
 from casewise.sheets import interval, number, setting, signed
 
 _WANTED = {
@@ -45,8 +44,6 @@ def gate_lines(report: GateReport) -> list[str]:
     lines = [f"Missing: {one.text}" for one in report.missing]
     lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
     lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _exact(row))]
-    if units := list(dict.fromkeys(str(row.rule.weigh_by) for row in report.rows if row.uneven)):
-        lines.append(weighing_words(units))
     undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
     lines += [f"{rule_name(row)} {rule_demand(row)}: undecided. {_doubt(row)}" for row in undecided]
     for row in report.rows:

@@ -2,7 +2,7 @@
 
 Four figures with their intervals, each beside a plain baseline; where one can't be told, what
 would tell it. Page, card and terminal have them in these words and in this order. Above, notes on
-the numbers: answers not read or cut, grades of rules, uneven queries.
+the numbers: answers not read or cut, grades of rules, a heavy query.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from casewise.choices import Delivery, WeighBy
+from casewise.choices import Delivery
 from casewise.protocols import RunCondition
 from casewise.replies import PROVISIONAL, rules_note
 from casewise.results._changes import ChangeSentence, change_sentences
@@ -35,14 +35,12 @@ from casewise.results._wording import (
     wording,
 )
 from casewise.scores import (
-    LEAST_EFFECTIVE,
     LOW_MASS,
     Comparison,
     Score,
     cut_note,
     is_provisional,
     mass_warning,
-    uneven_measures,
 )
 from casewise.sheets import count, number, plural, rounded
 
@@ -77,8 +75,8 @@ def rules_remark(scores: Sequence[Score]) -> str:
 
 
 def run_warnings(scores: Sequence[Score]) -> list[str]:
-    """Warnings for all that show numbers: of doubtful probabilities, cut answers, few queries."""
-    return [*mass_warnings(scores), *cut_notes(scores), *uneven_notes(scores)]
+    """Warnings for all that show numbers: of doubtful probabilities, cut answers, a heavy query."""
+    return [*mass_warnings(scores), *cut_notes(scores), *heavy_notes(scores)]
 
 
 def mass_warnings(scores: Sequence[Score]) -> list[str]:
@@ -93,43 +91,14 @@ def cut_notes(scores: Sequence[Score]) -> list[str]:
     return [line for line in found if line is not None]
 
 
-def uneven_notes(scores: Sequence[Score]) -> list[str]:
-    """A line for each score with measures whose queries weigh too unequally for an interval."""
+def heavy_notes(scores: Sequence[Score]) -> list[str]:
+    """A line for each score in which one query has much of the weight of some measures."""
     return [
-        line
+        f"{score.condition.title}: one query carries {whole_percent(found.heaviest)} of the "
+        "weight: intervals hold less often than 95 of 100."
         for score in scores
-        if not score.group
-        for heavy in (True, False)
-        if (line := _uneven_note(score, heavy=heavy))
+        if (found := score.measures[score.headline]).is_heavy and not score.group
     ]
-
-
-def _uneven_note(score: Score, *, heavy: bool) -> str:
-    """Line on figures of queries that outweigh others, or that are too few; empty of none."""
-    found = uneven_measures(score).items()
-    uneven = {name: one for name, one in found if one.is_unequal is heavy}
-    if not uneven:
-        return ""
-    least = min(one.effective for one in uneven.values())
-    names = ", ".join(name.replace("_", " ") for name in uneven)
-    why = "a few queries outweigh the others" if heavy else "too few queries"
-    half = ", and at least half of all" if heavy else ""
-    return (
-        f"{score.condition.title}: no interval for {names}: {why} (as few as {least:.1f} "
-        f"effective queries; an interval takes {LEAST_EFFECTIVE:g}{half})."
-    )
-
-
-def weighing_note(scores: Sequence[Score]) -> str:
-    """What weighs alike in figures of pairs; empty where queries have equal numbers of pairs."""
-    uneven = [score for score in scores if any(one.uneven for one in score.measures.values())]
-    units = list(dict.fromkeys(str(score.weigh_by) for score in uneven))
-    return weighing_words(units) if units else ""
-
-
-def weighing_words(units: Sequence[str]) -> str:
-    """Sentence on the units that weigh alike in figures of pairs."""
-    return f"In figures of pairs of contexts each {' or '.join(units)} weighs alike."
 
 
 def left_open(score: Score) -> list[str]:
@@ -673,8 +642,5 @@ _FEW = "few {}: no rate to go by"
 
 
 def _size_of_pairs(score: Score, measure: str) -> tuple[int, str]:
-    """Number of pairs under a figure; of queries, where these weigh alike and have unequal ones."""
-    found = score.measures[measure]
-    if found.uneven and score.weigh_by is WeighBy.QUERY:
-        return found.clusters, "queries"
-    return found.pairs or score.pairs, "pairs"
+    """Number of pairs under a figure."""
+    return score.measures[measure].pairs or score.pairs, "pairs"

@@ -21,7 +21,6 @@ from casewise.scores._condition_scores import (
     score_rows,
     score_table,
     score_together,
-    uneven_measures,
 )
 from casewise.scores._evaluation_facts import (
     DataFacts,
@@ -129,5 +128,4 @@ __all__ = [
     "score_together",
     "shortened",
     "trust_in_claims",
-    "uneven_measures",
 ]

@@ -40,7 +40,6 @@ from casewise.statistics import (
     Bin,
     Estimate,
     combine,
-    is_uneven,
     moved_enough,
     paired_change,
     ratio,
@@ -194,11 +193,6 @@ def count_cut(rows: pl.DataFrame) -> int | None:
     # Baselines have no answers, and so no such column.
     known = rows.get_column("cut", default=pl.Series([], dtype=pl.Boolean)).drop_nulls()
     return int(known.sum()) if len(known) else None
-
-
-def uneven_measures(score: Score) -> dict[str, Estimate]:
-    """Measures without an interval since a few queries outweigh the others, by name."""
-    return {name: one for name, one in score.measures.items() if is_uneven(one)}
 
 
 def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:

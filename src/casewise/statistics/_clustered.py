@@ -122,6 +122,9 @@ TOO_UNEQUAL = 0.5
 """Effective queries over queries below which no interval is given: heavy queries that weren't drawn
 would move the figure far."""
 
+HEAVY = 0.2
+"""Share of the weight above which a query is named as heavy."""
+
 BY_DESIGN = "the design of the cases fixes it"
 """The reason why a figure that can't vary has no interval."""
 
@@ -158,6 +161,8 @@ class Estimate:
     effective: float = math.nan
     """Equally heavy queries that the figure rests on: ``(sum w)^2 / sum w^2`` of their weights.
     NaN where they have none."""
+    heaviest: float = math.nan
+    """Share of the weight that the heaviest query carries, 0..1; NaN where queries have none."""
     weight_degrees: float = math.inf
     """Degrees of freedom that the weights of the queries leave the error; infinite where they have
     none."""
@@ -198,6 +203,11 @@ class Estimate:
     def is_unequal(self) -> bool:
         """Tell whether queries weigh unequally enough to matter."""
         return self.effective < NEARLY_EQUAL * self.clusters
+
+    @property
+    def is_heavy(self) -> bool:
+        """Tell whether one query carries much of the weight, so that intervals fall short."""
+        return self.heaviest > max(HEAVY, 3 / max(self.clusters, 1))
 
     @property
     def margin(self) -> float:
@@ -489,6 +499,7 @@ def weighed(found: Estimate, weights: FloatArray) -> Estimate:
     found = replace(
         found,
         effective=effective_number(weights),
+        heaviest=float(weights.max(initial=0) / weights.sum()) if weights.any() else math.nan,
         weight_degrees=max(1.0, effective_number(weights**2) - 1),
     )
     if found.reason or not is_uneven(found):

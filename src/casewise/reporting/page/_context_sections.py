@@ -28,7 +28,6 @@ from casewise.reporting.page._parts import (
     texts,
     with_ends,
 )
-from casewise.results import weighing_note
 from casewise.scores import Estimate, Overview, RunCondition, Score
 from casewise.sheets import Column, Kind, number, signed
 
@@ -273,8 +272,7 @@ def ranked(overview: Overview) -> Section | None:
         rows,
         text="A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do, whatever its threshold; one that goes by the order "
-        f"in which it reads them names the first in more or fewer than half. "
-        f"{weighing_note(overview.report.ranked)}".rstrip(),
+        "in which it reads them names the first in more or fewer than half.",
         columns=(
             RUN,
             Column("measure", Kind.TEXT, key="measure"),

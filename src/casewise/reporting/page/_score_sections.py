@@ -49,7 +49,6 @@ from casewise.results import (
     number_of,
     page_wording,
     refusals,
-    weighing_note,
     wording,
 )
 from casewise.scores import CategoryScore, Overview, Score
@@ -334,8 +333,7 @@ def quadrants(overview: Overview) -> Section | None:
         text="A pair is a context of a query that is meant to be safe, and one that is meant to be "
         "unsafe. "
         "'Yes' is the verdict safe, or an answer; 'no' is unsafe, or a refusal. A model that "
-        "answers as meant does what the contexts' authors meant, whatever the labels say. "
-        f"{weighing_note(overview.scores)}".rstrip(),
+        "answers as meant does what the contexts' authors meant, whatever the labels say.",
         columns=(
             RUN,
             *RESTED,
