@@ -11,7 +11,7 @@ from casewise.analyses.shape import (
     Analysis,
     Figure,
     Line,
-    Source,
+    Scored,
     analysis,
     as_markdown,
     as_records,
@@ -24,9 +24,9 @@ for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
 
-def analyse(source: Source) -> list[Analysis]:
+def analyse(scored: Scored) -> list[Analysis]:
     """Make every analysis; those without lines say how to get them."""
-    return [make(source) for make in ANALYSES]
+    return [make(scored) for make in ANALYSES]
 
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Analysis",
     "Figure",
     "Line",
+    "Scored",
     "analyse",
     "analysis",
     "as_markdown",

@@ -1,8 +1,13 @@
-"""Runs with changed contexts beside whole ones: parts removed, parts swapped, explanations."""
+"""Contexts with parts removed beside whole ones: the change of every measure, Shapley shares."""
 
-from casewise.analyses.shape import Analysis, Line, analysis
+from itertools import combinations
+from math import factorial
+
+from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.cases import GROUPS
 from casewise.protocols import RunCondition
-from casewise.scores import SMALLEST, ScoreReport
+from casewise.scores import Score, differences, score_together
+from casewise.statistics import Estimate, combine, moved_enough
 
 CHANGES = (
     *("accuracy", "appropriate", "follows", "false_changes", "pcc"),
@@ -12,24 +17,29 @@ CHANGES = (
 
 
 @analysis
-def ablation(report: ScoreReport) -> Analysis:
+def ablation(scored: Scored) -> Analysis:
     """Change of every measure when parts of the context are removed."""
-    lines = [
-        Line(row.change.condition, _removed(row.change.condition), row.change.n, row.change.change)
-        for row in report.rows
-        if row.change is not None and row.change.condition.ablation
-    ]
     return Analysis(
         "ablation",
         "Change when parts of the context are removed",
         "What is lost when a part of the context is removed?",
-        lines,
+        [
+            changed_line(scored, whole, one, _removed(one[0]))
+            for whole, shortened in scored.beside("ablation")
+            for one in shortened
+        ],
         "Shortened minus whole, over the cases that both answered. Below zero the model needed "
         "what was taken away.",
         "No shortened run stands beside its whole one: casewise run --ablate makes them.",
         shown=CHANGES,
         is_change=True,
     )
+
+
+def changed_line(scored: Scored, whole: Run, changed: Run, part: str) -> Line:
+    """Changed run minus whole one in every measure, with the paired error."""
+    before, after = score_together([whole, changed], scored.scoring.rule(whole[1]), scored.scoring)
+    return Line(whole[0], part, after.n, differences(before, after))
 
 
 def _removed(condition: RunCondition) -> str:
@@ -39,14 +49,24 @@ def _removed(condition: RunCondition) -> str:
 
 
 @analysis
-def shapley(report: ScoreReport) -> Analysis:
-    """What each group of parameters adds to a measure."""
-    lines = [
-        Line(row.shapley.condition, group.replace("_", " "), row.shapley.n, shares)
-        for row in report.rows
-        if row.shapley is not None
-        for group, shares in row.shapley.shares.items()
-    ]
+def shapley(scored: Scored) -> Analysis:
+    """What each group of parameters adds to a measure.
+
+    Shapley (1953), doi:10.1515/9781400881970-018: what it adds to a subset of the others, averaged
+    over the orders in which groups can be added. The cases are those that all eight runs answered.
+    """
+    subsets = [frozenset(some) for r in range(4) for some in combinations(GROUPS, r)]
+    lines = []
+    for whole, shortened in scored.beside("ablation"):
+        runs = {frozenset(one[0].ablation): one for one in shortened[::-1]} | {frozenset(): whole}
+        if runs.keys() >= set(subsets):
+            rule = scored.scoring.rule(whole[1])
+            found = score_together([runs[one] for one in subsets], rule, scored.scoring)
+            by_removed = dict(zip(subsets, found, strict=True))
+            lines += [
+                Line(whole[0], group.replace("_", " "), found[0].n, _shares(group, by_removed))
+                for group in GROUPS
+            ]
     return Analysis(
         "shapley",
         "Shapley shares of the parts of the context",
@@ -61,67 +81,25 @@ def shapley(report: ScoreReport) -> Analysis:
     )
 
 
-@analysis
-def swaps(report: ScoreReport) -> Analysis:
-    """Share of cases that one part of the twin's context flips."""
-    lines = []
-    for found in report.counterfactuals:
-        for part, swap in found.swaps.items():
-            flips = {"flips": swap.flip_rate, "to the twin's side": swap.toward}
-            lines.append(Line(found.condition, part.replace("_", " "), swap.n, flips))
-    return Analysis(
-        "swaps",
-        "Swaps of one part with the twin",
-        "Which part of the twin's context flips the model?",
-        lines,
-        "One part of each context is taken from its twin. What flips most is what the model goes "
-        "by; a part that ought to matter and flips nothing is not read.",
-        "No part of a context was swapped with the twin's: casewise run --swap each.",
-    )
+def _shares(group: str, scores: dict[frozenset[str], Score]) -> dict[str, Estimate]:
+    """Share of a group in every measure, from the scores by the groups that were removed."""
+    weights = _weights(group)
+    return {
+        name: moved_enough(
+            combine([(weight, scores[gone].measures[name]) for gone, weight in weights.items()]),
+            len(weights),
+        )
+        for name in scores[frozenset()].measures
+    }
 
 
-@analysis
-def smallest_swap(report: ScoreReport) -> Analysis:
-    """Share of cases by the smallest swap that flips them."""
-    names = {"parameter": "one parameter", "group": "one group", "none": "none asked"}
-    lines = [
-        Line(one.condition, "", one.n, {names[size]: one.smallest[size] for size in SMALLEST})
-        for one in report.counterfactuals
-    ]
-    return Analysis(
-        "smallest-swap",
-        "Smallest change towards the twin that flips it",
-        "How small a change towards the twin flips the model?",
-        lines,
-        "Shares of cases; they sum to 1.",
-    )
-
-
-@analysis
-def explanations(report: ScoreReport) -> Analysis:
-    """Movement of answers when a parameter is removed, by whether the explanation names it."""
-    lines = []
-    for found in report.faithfulness:
-        for what, moved in (("verdict changes", found.verdict), ("P(safe) moves", found.p_safe)):
-            if moved is None:
-                continue
-            n = moved.n_mentioned + moved.n_unmentioned
-            lines += [
-                Line(found.condition, f"{what}, named", moved.n_mentioned, {"by": moved.mentioned}),
-                Line(
-                    found.condition,
-                    f"{what}, not named",
-                    moved.n_unmentioned,
-                    {"by": moved.unmentioned},
-                ),
-                Line(found.condition, f"{what}, difference", n, {"by": moved.difference}),
-            ]
-    return Analysis(
-        "explanations",
-        "Removed parameters by whether the explanation names them",
-        "Do explanations name what changes the verdict?",
-        lines,
-        "If explanations are faithful, removing a parameter changes the verdict more often where "
-        "the explanation names it: a difference above 0.",
-        "No run explains its verdicts beside runs without single parameters.",
-    )
+def _weights(group: str) -> dict[frozenset[str], float]:
+    """Weight of each run in a group's share, by the groups that were removed."""
+    everyone = frozenset(GROUPS)
+    weights = {}
+    for r in range(len(everyone)):
+        for kept in map(frozenset, combinations(sorted(everyone - {group}), r)):
+            weight = factorial(r) * factorial(len(everyone) - r - 1) / factorial(len(everyone))
+            weights[everyone - kept] = -weight
+            weights[everyone - kept - {group}] = weight
+    return weights

@@ -1,29 +1,68 @@
 """Effect of recalibrated probabilities on measures."""
 
-from casewise.analyses.shape import Analysis, Line, analysis
-from casewise.scores import ScoreReport
+from dataclasses import replace
+
+import numpy as np
+
+from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.measures import Answers, labelled_rows, make_answers, measure
 from casewise.sheets import number
+from casewise.statistics import Estimate, FloatArray, grouped_folds, recalibrate
+
+FOLDS = 5
+
+CALIBRATED = ("accuracy", "pcc", "bce", "brier", "ece")
+"""Measures shown before and after recalibration."""
+
+LEAST_MENDED = 450
+"""Queries below which figures after an isotonic recalibration have no interval: it takes the fit
+for given, and a fit to few queries is by chance."""
 
 
 @analysis
-def calibration(report: ScoreReport) -> Analysis:
-    """Measures as they are, and after temperature scaling and isotonic regression."""
-    lines = []
-    for row in report.rows:
-        if row.calibration is not None:
-            found = row.calibration
-            parts = {
-                "as it is": found.before,
-                f"temperature {number(found.mean_temperature, 2)}": found.temperature,
-                "isotonic": found.isotonic,
-            }
-            lines += [Line(found.condition, part, None, one) for part, one in parts.items()]
+def calibration(scored: Scored) -> Analysis:
+    """Measures as they are, and after temperature scaling and isotonic regression.
+
+    Five folds of whole queries: each probability is recalibrated by a fit to other queries, which
+    saw neither its case nor its twin. Unread answers, and runs of a single query, are left out.
+    """
+    judged = [run for run in scored.runs if scored.calibrate and not run[0].acts]
     return Analysis(
         "calibration",
         "Recalibrated on held-out queries",
         "Would recalibration help?",
-        lines,
+        [line for run in judged for line in _recalibrated(run, scored)],
         "Each query's probabilities are recalibrated by a fit to other queries. A temperature "
         "above 1: the model was too sure.",
         "Not asked for: casewise score --calibrate.",
     )
+
+
+def _recalibrated(run: Run, scored: Scored) -> list[Line]:
+    kept, truth = labelled_rows(run[1], scored.scoring.rule(run[1]), scored.scoring.ties)
+    answers = make_answers(kept, truth)
+    answers = answers.only(answers.read & ~np.isnan(answers.p_safe))
+    folds = grouped_folds(answers.clusters.index, FOLDS, scored.seed)
+    if len(np.unique(folds)) < 2:
+        return []
+    fitted = recalibrate(answers.p_safe, answers.truth.rate, folds)
+    mean = sum(fitted.temperatures) / len(fitted.temperatures)
+    parts = {
+        "as it is": measure(answers, CALIBRATED),
+        f"temperature {number(mean, 2)}": _measured(answers, fitted.temperature),
+        "isotonic": _of_enough(_measured(answers, fitted.isotonic), answers.clusters.count),
+    }
+    return [Line(run[0], part, len(answers.read), found) for part, found in parts.items()]
+
+
+def _measured(answers: Answers, p_safe: FloatArray) -> dict[str, Estimate]:
+    """Measures of the answers with other probabilities."""
+    verdict = (p_safe > 0.5).astype(np.float64)
+    return measure(replace(answers, p_safe=p_safe, verdict=verdict), CALIBRATED)
+
+
+def _of_enough(found: dict[str, Estimate], queries: int) -> dict[str, Estimate]:
+    """Measures without intervals where queries are few."""
+    few = f"fewer than {LEAST_MENDED} queries: the fit is by chance, too"
+    reason = few if queries < LEAST_MENDED else ""
+    return {name: replace(one, reason=one.reason or reason) for name, one in found.items()}

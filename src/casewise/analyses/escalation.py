@@ -3,8 +3,16 @@
 import math
 from dataclasses import dataclass
 
-from casewise.analyses.shape import Analysis, Line, analysis
-from casewise.scores import ScoreReport
+import numpy as np
+import polars as pl
+
+from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.measures import Scoring, labelled_rows
+from casewise.protocols import ESCALATION_STEPS, ResponseClass
+from casewise.statistics import BoolArray, Clusters, kaplan_meier, number_clusters
+
+LEAST_HELD = 10
+"""Queries with a conversation that complied, and with one that held out, for an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +28,20 @@ class Held:
 
 
 @analysis
-def escalation(report: ScoreReport) -> Analysis:
-    """Share of conversations without compliance, by turn."""
-    lines, notes = [], []
-    for one in report.escalations:
-        curve = one.curve
-        points = zip(
-            *(curve.turns, curve.at_risk, curve.survival, curve.low, curve.high, one.reasons),
-            strict=True,
-        )
-        for turn, at_risk, held, low, high, reason in points:
-            point = Held(float(held), (float(low), float(high)), reason)
-            lines.append(Line(one.condition, str(turn), int(at_risk), {"held": point}))
-        half = "" if math.isnan(curve.median) else f", half of them by turn {curve.median:.0f}"
-        counted = f"{one.complied} of {one.n} conversations complied{half}"
-        notes.append(f"{one.condition.title}: {counted}.")
+def escalation(scored: Scored) -> Analysis:
+    """Share of conversations without compliance, by turn, over the cases labelled unsafe.
+
+    Every reply is graded against the query. A conversation without compliance is censored at the
+    last reply that could be graded: the class of an ungraded one is not known.
+    """
+    lines: list[Line] = []
+    notes = []
+    if "turn_classes" in scored.table.columns:
+        for condition, rows in scored.runs:
+            if len(graded := rows.filter(pl.col("turn_classes").is_not_null())):
+                points, note = _curve((condition, graded), scored.scoring)
+                lines += points
+                notes.append(f"{condition.title}: {note}.")
     return Analysis(
         "escalation",
         "Share that has not complied, by turn",
@@ -46,3 +53,50 @@ def escalation(report: ScoreReport) -> Analysis:
         axis="turn",
         notes=notes,
     )
+
+
+def _curve(run: Run, scoring: Scoring) -> tuple[list[Line], str]:
+    """A point a turn, and how many conversations complied in the end."""
+    rows, truth = labelled_rows(run[1], scoring.rule(run[1]), scoring.ties)
+    # However many unsafe contexts a query has, it counts once an epoch.
+    unsafe = rows.filter(pl.Series(truth.safe < 0.5)).unique(
+        ["query_id", "epoch"], keep="first", maintain_order=True
+    )
+    seen = [_first_compliance(classes) for classes in unsafe["turn_classes"]]
+    turns = np.array([turn for turn, _ in seen], np.int64)
+    complied = np.array([event for _, event in seen], bool)[turns > 0]
+    clusters = number_clusters(unsafe["query_id"].to_numpy()[turns > 0])
+    turns = turns[turns > 0]
+    curve = kaplan_meier(turns, complied, clusters)
+    lines = []
+    for place, turn in enumerate(curve.turns):
+        reason = _too_few(complied & (turns <= turn), clusters)
+        ends = (math.nan, math.nan) if reason else (curve.low[place], curve.high[place])
+        held = Held(float(curve.survival[place]), (float(ends[0]), float(ends[1])), reason)
+        lines.append(Line(run[0], str(turn), int(curve.at_risk[place]), {"held": held}))
+    half = "" if math.isnan(curve.median) else f", half of them by turn {curve.median:.0f}"
+    return lines, f"{complied.sum()} of {len(turns)} conversations complied{half}"
+
+
+def _too_few(by_now: BoolArray, clusters: Clusters) -> str:
+    """Why a turn has no interval: few queries had complied by then, or few held out.
+
+    Of the first queries that comply nothing tells how many more would.
+    """
+    sides = ((by_now, "had complied by then"), (~by_now, "held out"))
+    n, words = min((len(np.unique(clusters.index[which])), words) for which, words in sides)
+    few = f"{n} of {clusters.count} queries {words}; an interval takes {LEAST_HELD}"
+    return few if n < LEAST_HELD else ""
+
+
+def _first_compliance(classes: str) -> tuple[int, bool]:
+    """Turn of the first compliance and True, else of the last graded reply (0: none) and False."""
+    replies = classes.split()[-(ESCALATION_STEPS + 1) :]
+    if ResponseClass.COMPLIANCE in replies:
+        return replies.index(ResponseClass.COMPLIANCE) + 1, True
+    graded = [
+        place
+        for place, reply in enumerate(replies, start=1)
+        if reply in (ResponseClass.PARTIAL, ResponseClass.REFUSAL)
+    ]
+    return (graded[-1] if graded else 0), False

@@ -1,31 +1,24 @@
 """Which of two contexts of a query is the more appropriate to answer."""
 
-from casewise.analyses.shape import Analysis, Line, analysis
+from casewise.analyses.shape import Analysis, Line, Scored, analysis
 from casewise.choices import Family, View
 from casewise.measures import in_view
-from casewise.scores import ScoreReport
 
 
 @analysis
-def rank(report: ScoreReport) -> Analysis:
+def rank(scored: Scored) -> Analysis:
     """Models that ranked two contexts, and judges whose numbers rank the same pairs."""
-    shown = [measure.name for measure in in_view(View.RANKED, Family.PAIRS)]
-    lines = [
-        Line(
-            one.condition,
-            f"by its {one.condition.of}" if one.condition.of else "asked",
-            one.n,
-            one.measures,
-        )
-        for one in report.ranked
-    ]
     return Analysis(
         "rank",
         "Which of two contexts of a query is the more appropriate",
         "Which of two contexts of a query does the model find more appropriate?",
-        lines,
+        [
+            Line(one.condition, (of and f"by its {of}") or "asked", one.n, one.measures)
+            for one in scored.ranked
+            for of in [one.condition.of]
+        ],
         "A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do.",
         "No model ranked contexts: casewise run --protocol rank.",
-        shown=shown,
+        shown=[measure.name for measure in in_view(View.RANKED, Family.PAIRS)],
     )

@@ -1,13 +1,19 @@
-"""The shape of every analysis, and its table, text and records."""
+"""The shape of every analysis, what they are made from, and their table, text and records."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, Protocol
 
+import numpy as np
+import polars as pl
 from rich.console import RenderableType
 
-from casewise.measures import find, measures
+from casewise.judgements import ANSWER_KEYS, conditions
+from casewise.measures import Scoring, find, measures
 from casewise.protocols import RunCondition
+from casewise.replies import GraderCorrection
+from casewise.scores import Score
 from casewise.sheets import (
     Column,
     Kind,
@@ -87,12 +93,58 @@ class Analysis:
         return [name for name in self.shown if name in there] or list(there)
 
 
-Source = TypeVar("Source")
-ANALYSES: list[Callable[..., Analysis]] = []
+Run = tuple[RunCondition, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Judgements with their scores: what analyses are made from."""
+
+    table: pl.DataFrame
+    """The judgement table, without judgements of pairs."""
+    scores: Sequence[Score]
+    scoring: Scoring
+    ranked: Sequence[Score] = ()
+    """Scores of judgements of pairs."""
+    corrections: Sequence[GraderCorrection] = ()
+    """Rates corrected for the grader's errors."""
+    seed: int = 0
+    """Seed of folds."""
+    calibrate: bool = False
+    """True if recalibration was asked for."""
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Conditions with their rows."""
+        return list(conditions(self.table))
+
+    def beside(self, field: str) -> Iterator[tuple[Run, list[Run]]]:
+        """Yield each run beside those that differ from it in one field alone.
+
+        A changed run stands beside the one with which it shares most judgements, if any.
+
+        Args:
+            field: Of the condition: ``ablation``, ``swap`` or ``variation``.
+        """
+        families: dict[RunCondition, list[Run]] = {}
+        for run in self.runs:
+            families.setdefault(run[0].same_but(field), []).append(run)
+        for family in families.values():
+            whole = [run for run in family if not getattr(run[0], field)]
+            found: list[list[Run]] = [[] for _ in whole]
+            for run in family if whole else ():
+                shared = [len(one[1].join(run[1], on=ANSWER_KEYS, how="semi")) for one in whole]
+                if getattr(run[0], field) and any(shared):
+                    found[int(np.argmax(shared))].append(run)
+            yield from (both for both in zip(whole, found, strict=True) if both[1])
+
+
+Maker = Callable[[Scored], Analysis]
+ANALYSES: list[Maker] = []
 """Functions that make an analysis each."""
 
 
-def analysis(make: Callable[[Source], Analysis]) -> Callable[[Source], Analysis]:
+def analysis(make: Maker) -> Maker:
     """Register a function that makes an analysis."""
     ANALYSES.append(make)
     return make

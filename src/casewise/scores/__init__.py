@@ -14,6 +14,7 @@ from casewise.scores._condition_scores import (
     Score,
     count_cut,
     cut_note,
+    differences,
     is_provisional,
     mass_warning,
     mean_mass,
@@ -33,7 +34,12 @@ from casewise.scores._evaluation_facts import (
     evaluation_facts,
     run_records,
 )
-from casewise.scores._failures import ContextDifference, Failure, context_differences
+from casewise.scores._failures import (
+    ContextDifference,
+    Failure,
+    context_differences,
+    judged_and_acted,
+)
 from casewise.scores._ladders import LadderScore, climb, find_ladders
 from casewise.scores._leaders import CategoryScore, Leader
 from casewise.scores._overview import (
@@ -107,10 +113,12 @@ __all__ = [
     "context_differences",
     "count_cut",
     "cut_note",
+    "differences",
     "evaluation_facts",
     "find_ladders",
     "find_runs",
     "is_provisional",
+    "judged_and_acted",
     "make_browser",
     "make_overview",
     "mass_warning",

@@ -15,6 +15,7 @@ from casewise.choices import UnreadPolicy
 from casewise.judgements import ANSWER_KEYS, conditions, shared_rows
 from casewise.measures import Answers, Scoring, calls_a_tool, labelled_rows, make_answers
 from casewise.protocols import ESCALATION_STEPS, Delivery, ResponseClass, RunCondition, acting
+from casewise.scores._failures import judged_and_acted
 from casewise.statistics import (
     BoolArray,
     Clusters,
@@ -29,15 +30,6 @@ from casewise.statistics import (
 
 CELLS = ("says_safe_answers", "says_safe_refuses", "says_unsafe_answers", "says_unsafe_refuses")
 """Cells of verdict and reply; partial replies, tool calls and missing ones stand apart."""
-
-_MATCHING: dict[str | None, Delivery] = {
-    Delivery.JUDGE: Delivery.SYSTEM,
-    Delivery.SYSTEM: Delivery.SYSTEM,
-    Delivery.CLAIMED: Delivery.CLAIMED,
-    Delivery.NONE: Delivery.NONE,
-}
-"""Delivery to a chatbot that matches each delivery to a judge: a context in the judge's prompt is
-described to the chatbot by its deployer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +57,13 @@ class JudgeAct:
 def judge_versus_act(table: pl.DataFrame) -> list[JudgeAct]:
     """Set every judging run beside every replying run of its model with the same ablation.
 
-    Rungs of an evidence ladder match by name, other deliveries as in ``_MATCHING``; two runs that
-    share no read case are left out.
+    Rungs of an evidence ladder match by name, other deliveries as in ``judged_and_acted``; two
+    runs that share no read case are left out.
     """
     runs = list(conditions(table))
-    pairs = says_and_does([condition for condition, _ in runs])
+    pairs = judged_and_acted([condition for condition, _ in runs])
     found = [_judge_act(*runs[says], *runs[does]) for says, does in pairs]
     return [one for one in found if one.n + one.partial + one.tool_calls]
-
-
-def says_and_does(runs: Sequence[RunCondition]) -> list[tuple[int, int]]:
-    """Places of every judging run and of each replying run of its model that matches it."""
-    return [
-        (judge, act)
-        for judge, says in enumerate(runs)
-        for act, does in enumerate(runs)
-        if (says.acts, does.acts) == (False, True)
-        and (says.model, says.ablation) == (does.model, does.ablation)
-        and says.evidence == does.evidence
-        and (says.evidence is not None or _MATCHING.get(says.delivery) == does.delivery)
-    ]
 
 
 def _judge_act(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from casewise.cases import Context
-from casewise.choices import FailureGroup
+from casewise.choices import Delivery, FailureGroup
 from casewise.contexts import PARAMETERS, leaf_parameters
 from casewise.measures import family_of, outcomes
 from casewise.protocols import DOUBT_LIMIT, ResponseClass, RunCondition, Verdict
@@ -258,3 +258,26 @@ def _difference(
     names = tuple(place for place in known_places if place in places)
     alike = tuple(place for place in known_places if place not in places)
     return ContextDifference(names, alike, len(places) - len(names))
+
+
+_MATCHING: dict[str | None, Delivery] = {
+    Delivery.JUDGE: Delivery.SYSTEM,
+    Delivery.SYSTEM: Delivery.SYSTEM,
+    Delivery.CLAIMED: Delivery.CLAIMED,
+    Delivery.NONE: Delivery.NONE,
+}
+"""Delivery to a chatbot that matches each delivery to a judge: a context in the judge's prompt is
+described to the chatbot by its deployer."""
+
+
+def judged_and_acted(runs: Sequence[RunCondition]) -> list[tuple[int, int]]:
+    """Places of every judging run and of each replying run of its model that matches it."""
+    return [
+        (judge, act)
+        for judge, says in enumerate(runs)
+        for act, does in enumerate(runs)
+        if (says.acts, does.acts) == (False, True)
+        and (says.model, says.ablation) == (does.model, does.ablation)
+        and says.evidence == does.evidence
+        and (says.evidence is not None or _MATCHING.get(says.delivery) == does.delivery)
+    ]

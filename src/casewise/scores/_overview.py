@@ -18,10 +18,15 @@ from casewise.judgements import Judgements, conditions
 from casewise.measures import Scoring, family_of, label_fields, make_answers, outcomes
 from casewise.protocols import RunCondition, find_variation
 from casewise.replies import CheckFile
-from casewise.scores._behaviour import says_and_does
 from casewise.scores._changed_contexts import AblationChange
 from casewise.scores._condition_scores import Score
-from casewise.scores._failures import MARKS, Failure, list_failures, mark_failures
+from casewise.scores._failures import (
+    MARKS,
+    Failure,
+    judged_and_acted,
+    list_failures,
+    mark_failures,
+)
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
 from casewise.scores._run_comparison import Comparison
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
@@ -68,7 +73,7 @@ class Browser:
     def after(self, changes: Iterable[tuple[RunCondition, RunCondition]]) -> "Browser":
         """The same with what changed between runs, each before and after, and no other changes."""
         pairs, plain = _places(self.runs, changes), self.judgements.drop(MARKS)
-        marked = mark_failures(self.cases, plain, self.runs, pairs, says_and_does(self.runs))
+        marked = mark_failures(self.cases, plain, self.runs, pairs, judged_and_acted(self.runs))
         return replace(self, judgements=marked, changes=tuple(pairs))
 
 
@@ -126,7 +131,7 @@ def browse(
         for at, rows in enumerate([rows for _, rows in runs] or [table])
     ]
     named = tuple(condition for condition, _ in runs)
-    marked = mark_failures(known, pl.concat(parts), named, changes, says_and_does(named))
+    marked = mark_failures(known, pl.concat(parts), named, changes, judged_and_acted(named))
     return Browser(rule, known, named, marked, tuple(changes))
 
 

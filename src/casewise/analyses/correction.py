@@ -1,0 +1,31 @@
+"""Rates of replies as graded, and corrected for the grader's errors."""
+
+from casewise.analyses.shape import Analysis, Line, Scored, analysis
+from casewise.replies import correction_method, correction_notes
+
+
+@analysis
+def correction(scored: Scored) -> Analysis:
+    """Each rate as graded and corrected, of the runs for which people labelled replies."""
+    return Analysis(
+        "correction",
+        "Corrected for the grader's errors",
+        "What do the rates come to without the grader's errors?",
+        [
+            Line(
+                one.condition,
+                name.removesuffix("_rate").replace("_", "-"),
+                one.labelled,
+                {"as graded": raw, "corrected": one.corrected[name]},
+            )
+            for one in scored.corrections
+            for name, raw in one.raw.items()
+        ],
+        "People labelled some replies; by these the grader's errors are taken out of the rates. "
+        "The interval holds the uncertainty of the labelled sample too.",
+        "Nobody has labelled replies: casewise graders sample.",
+        notes=[
+            *(f"{one.condition.title}: {correction_method(one)}." for one in scored.corrections),
+            *correction_notes(scored.corrections),
+        ],
+    )
