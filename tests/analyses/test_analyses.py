@@ -1,53 +1,59 @@
 """Analyses: one function each, which every view shows."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from support.tables import judgement, table
 
 import casewise as cw
-from casewise.analyses import (
-    ANALYSES,
-    Analysis,
-    Line,
-    analyse,
-    analysis,
-    as_markdown,
-    as_records,
-    as_table,
-)
+from casewise.analyses import ANALYSES, Analysis, Line, Scored, analysis, as_records
 
 
 def shortened() -> Any:
     """Two runs: four queries with whole contexts, and without the recipient."""
-    rows = [
-        judgement(f"q{query}", side, p, run_id=ablation, ablation=ablation or None)
-        for ablation, right in (("", 0.9), ("recipient", 0.4))
-        for query in range(4)
-        for side, p in (("safe", right), ("unsafe", 0.1))
-    ]
-    return cw.score(table(*rows)).report
+    return cw.score(
+        table(
+            *(
+                judgement(f"q{query}", side, p, votes=votes, run_id=name, ablation=name or None)
+                for name, right in (("", 0.9), ("recipient", 0.4))
+                for query in range(4)
+                for side, p, votes in (("safe", right, (15, 5)), ("unsafe", 0.1, (2, 18)))
+            )
+        )
+    )
 
 
-def test_a_function_is_an_analysis_of_every_view() -> None:
+@pytest.fixture
+def toy() -> Iterator[None]:
+    """An analysis that is one function."""
+
     @analysis
-    def toy(report: Any) -> Analysis:
+    def toy(scored: Scored) -> Analysis:
         lines = [
-            Line(row.score.condition, "a part", 8, {"accuracy": row.score.measures["accuracy"]})
-            for row in report.rows
+            Line(one.condition, "a part", one.n, {"accuracy": one.measures["accuracy"]})
+            for one in scored.scores
         ]
         return Analysis("toy", "A toy", "Does it show?", lines)
 
-    try:
-        (found,) = (one for one in analyse(shortened()) if one.id == "toy")
-    finally:
-        ANALYSES.remove(toy)
-    assert [row.cells[0] for row in as_table(found).rows] == ["a part", "a part"]
-    assert "| a part | 8 |" in as_markdown(found)
-    assert {one["measure"] for one in as_records(found)} == {"accuracy"}
+    yield
+    del ANALYSES["toy"]
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_function_is_an_analysis_of_every_view() -> None:
+    scores = shortened()
+    assert "| a part | 8 | .500" in scores.to_markdown(whole=True)
+    (first, _) = (
+        [one for one in row["analyses"] if one["analysis"] == "toy"]
+        for row in scores.records()
+        if "analyses" in row
+    )
+    assert [(one["measure"], one["value"]) for one in first] == [("accuracy", 1.0)]
 
 
 def test_what_a_removed_part_changes_by_hand() -> None:
-    (found,) = (one for one in analyse(shortened()) if one.id == "ablation")
+    (found,) = (one for one in shortened().analyses if one.id == "ablation")
     (record,) = (one for one in as_records(found) if one["measure"] == "accuracy")
     # Each safe case is called unsafe without the recipient; unsafe ones stay right.
     assert (record["part"], record["n"], record["value"]) == ("without recipient", 8, -0.5)

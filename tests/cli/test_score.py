@@ -32,7 +32,7 @@ def test_every_format_has_the_same_figures(cli: Cli, files: tuple[str, str]) -> 
         assert "rected" not in cli("score", *files, "--format", form).stdout
     shown = f"{rows[1]['accuracy']:.3f}".removeprefix("0")
     for form in ("markdown", "table"):
-        text = cli("score", *files, "--format", form).stdout
+        text = cli("score", *files, "--all", "--format", form).stdout
         assert shown in text
         assert "one person" in text
         assert "ceiling" in text
@@ -43,7 +43,7 @@ def test_all_label_rules(cli: Cli, files: tuple[str, str]) -> None:
     # Nothing was published of these cases, so that rule has no row.
     assert [row["labels"] for row in rows] == ["votes", "consensus", "intended"]
     assert rows[1]["n"] < rows[0]["n"] == 60
-    table_text = cli("score", files[0], "--labels", "all").stdout
+    table_text = cli("score", files[0], "--labels", "all", "--all").stdout
     assert table_text.count("labels: ") == 3
 
 

@@ -14,7 +14,7 @@ from conftest import ROOT, Cli
 from support.actors import REFUSAL, SAFE, comply, text_of, write_cases
 from support.climbers import BOTS, rung_table
 from support.fake_openai import FakeServer
-from support.scores import model_rows
+from support.scores import analysed, model_rows
 from support.scripts import load_script
 
 import casewise as cw
@@ -54,14 +54,26 @@ SENTENCES = {
 """What four queries say."""
 
 
-def ladders(cli: Cli) -> dict[str, dict[str, Any]]:
-    rows = model_rows(cli("score", "logs", "--format", "json").stdout)
-    return {row["model"].rpartition("/")[2]: row["evidence"] for row in rows if "evidence" in row}
+def ladders(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By model: the number of cases, figures by rung, and those of several rungs."""
+    found = {}
+    for row in rows:
+        for figures in analysed([row], "ladder"):
+            rungs: dict[str, dict[str, Any]] = defaultdict(dict)
+            for (rung, measure), one in figures.items():
+                rungs[rung][measure] = one["value"]
+            n = next(iter(figures.values()))["n"]
+            found[row["model"].rpartition("/")[2]] = {"n": n, **rungs.pop(""), "rungs": rungs}
+    return found
+
+
+def climbed(cli: Cli) -> dict[str, dict[str, Any]]:
+    return ladders(model_rows(cli("score", "logs", "--format", "json").stdout))
 
 
 def check(name: str, ladder: dict[str, Any]) -> None:
     safe, unsafe = (dict(zip(RUNGS, shares, strict=True)) for shares in REFUSED[name])
-    assert (ladder["n"], ladder["queries"], ladder["left_out"]) == (2 * QUERIES, QUERIES, 0)
+    assert ladder["n"] == 2 * QUERIES
     assert tuple(sorted(ladder["rungs"])) == tuple(sorted(RUNGS))
     for rung, row in ladder["rungs"].items():
         assert (row["refused_safe"], row["refused_unsafe"]) == (safe[rung], unsafe[rung])
@@ -94,7 +106,7 @@ def test_bots_that_differ(cli: Cli, tmp_path: Path, bots: list[str]) -> None:
         environment = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
         done = cli(*command, "--evidence", "ladder", "--log-dir", "logs", env=environment)
     assert done.returncode == 0, done.stderr
-    found = ladders(cli)
+    found = climbed(cli)
     assert set(found) == set(names)
     for name, bot in names.items():
         check(bot, found[name])
@@ -123,7 +135,7 @@ def test_a_judge_climbs(cli: Cli, tmp_path: Path) -> None:
     assert sum("operator_says" in one for one in asked) == 2 * QUERIES
     assert sum("LETTER OF CONFIRMATION" in one for one in asked) == 2 * 2 * QUERIES
     assert sum("verify_identity" in one for one in asked) == 2 * 2 * QUERIES
-    (ladder,) = ladders(cli).values()
+    (ladder,) = climbed(cli).values()
     refused = {rung: row["refused_safe"] for rung, row in ladder["rungs"].items()}
     assert refused == {rung: float(rung != "5") for rung in RUNGS}
     assert all(row["refused_unsafe"] == 1 for row in ladder["rungs"].values())
@@ -131,9 +143,8 @@ def test_a_judge_climbs(cli: Cli, tmp_path: Path) -> None:
 
 
 def on_rungs(refused: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    rows = cw.score(rung_table(refused)).record()
-    (found,) = (one["evidence"] for one in rows if "evidence" in one)
-    return found  # type: ignore[no-any-return]
+    (found,) = ladders(cw.score(rung_table(refused)).record()).values()
+    return found
 
 
 def test_partial_replies_are_half() -> None:
@@ -146,7 +157,7 @@ def test_partial_replies_are_half() -> None:
 
 def test_only_cases_that_every_rung_has_count() -> None:
     found = on_rungs({"0": [1, 1, 1, 0], "1": [0, 0, 1]})
-    assert (found["n"], found["left_out"]) == (3, 1)
+    assert found["n"] == 3
     # All three were refused without it.
     assert found["rungs"]["1"]["backfire"] is None
 
@@ -205,7 +216,8 @@ def test_a_legal_study_by_its_authors_labels() -> None:
     found = {
         (one["model"], rung): (figures["gain"], figures["backfire"])
         for one in rows
-        for rung, figures in one.get("evidence", {"rungs": {}})["rungs"].items()
+        for ladder in ladders([one]).values()
+        for rung, figures in ladder["rungs"].items()
         if rung != "0"
     }
     expected = by_hand()
@@ -229,7 +241,7 @@ def test_a_column_names_the_rung(cli: Cli, tmp_path: Path) -> None:
     graded = cli(*command)
     assert graded.returncode == 0, graded.stderr
     scored = cli("score", "graded.parquet", "--format", "json")
-    (ladder,) = (row["evidence"] for row in model_rows(scored.stdout) if "evidence" in row)
+    (ladder,) = ladders(model_rows(scored.stdout)).values()
     claim = ladder["rungs"]["1"]
     assert (ladder["n"], claim["gain"], claim["backfire"]) == (4, 0.0, 1.0)
     (tmp_path / "held.csv").write_text("rung,query,reply\na;b,Hello?,Hello.\n", "utf-8")

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import ROOT
+from support.scores import analysed
 
 import casewise as cw
 from casewise.errors import InputError
@@ -97,8 +98,9 @@ def test_errors_correlations_and_baselines(published: Rows) -> None:
         if row["pairs"]:
             assert row["pairs"] == 450
             assert sum(row["quadrants"].values()) == pytest.approx(1)
-    change = published["llama370B", "probability", EMPTIED]["change"]["pcc"]
-    assert change["difference"] == pytest.approx(-0.60979, abs=6e-6)
+    (changes,) = analysed([published["llama370B", "probability", None]], "ablation")
+    change = changes["context emptied", "pcc"]
+    assert change["value"] == pytest.approx(-0.60979, abs=6e-6)
     assert change["ci"][0] < -0.60979 < change["ci"][1]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.metrics import f1_score
+from support.scores import analysed
 from support.tables import Model, asked, follows, ignores, judgement, random_table, refuses, table
 
 import casewise as cw
@@ -77,7 +78,8 @@ def test_constant_predictions() -> None:
     assert (row["safe_recall"], row["unsafe_recall"]) == (1.0, 0.0)
     assert row["pcc"] is row["within_pcc_safe"] is row["shift_pcc"] is None
     assert row["quadrants"]["always_safe"] == 1.0
-    assert row["calibration"]["isotonic"]["bce"] is not None
+    (calibrated,) = analysed([row], "calibration")
+    assert calibrated["isotonic", "bce"]["value"] is not None
 
 
 def test_no_votes() -> None:
@@ -146,11 +148,12 @@ def test_partial_replies_and_tool_calls_stand_apart_from_what_is_done() -> None:
     for n, done in enumerate(("compliance", "refusal", "partial", "tool_call", "tool_call")):
         replied = {"protocol": "respond", "delivery": "system", "response_class": done}
         rows += [judgement(f"q{n}", "safe"), judgement(f"q{n}", "safe") | replied]
-    (found,) = next(
-        row["judge_versus_act"] for row in records(table(*rows)) if "judge_versus_act" in row
-    )
-    assert (found["n"], found["partial"], found["tool_calls"]) == (2, 1, 2)
-    assert found["says_safe_refuses"] == 0.5
+    scores = cw.score(table(*rows))
+    (found,) = analysed(scores.record(), "says-and-does")
+    told = found["against probability", "says safe, refuses"]
+    assert (told["n"], told["value"]) == (2, 0.5)
+    (does,) = (one for one in scores.analyses if one.id == "says-and-does")
+    assert does.notes[0].endswith(": left out are 1 partial, 2 calling a tool.")
 
 
 # --- what is counted ------------------------------------------------------------------------
@@ -343,7 +346,7 @@ def test_shapley_shares_by_hand() -> None:
     subsets = [some for r in range(4) for some in combinations(GROUPS, r)]
     whole, *_ = records(pl.concat(ablated(*one) for one in subsets))
     assert whole["ablation"] is None
-    shares = whole["shapley"]
+    (shares,) = analysed([whole], "shapley")
 
     # Brier is (1/4 - s)^2 for s = strength x (1, 2, 3)/3, so a group's share averages what it
     # takes off after nothing (1/3), after one of the others (1/6 each), and after both (1/3).
@@ -360,11 +363,11 @@ def test_shapley_shares_by_hand() -> None:
             + (brier(group, b) - brier(b)) / 6
             + (brier(*GROUPS) - brier(a, b)) / 3
         )
-        assert shares[group]["brier"]["difference"] == pytest.approx(expected)
-    assert shares["sender"]["accuracy"]["difference"] == 0
+        assert shares[group.replace("_", " "), "brier"]["value"] == pytest.approx(expected)
+    assert shares["sender", "accuracy"]["value"] == 0
     # Without every subset there are none.
     some = records(pl.concat([ablated(), ablated("sender")]))
-    assert not any("shapley" in one for one in some)
+    assert analysed(some, "shapley") == []
 
 
 def test_a_change_is_over_the_cases_that_both_answered() -> None:
@@ -375,8 +378,11 @@ def test_a_change_is_over_the_cases_that_both_answered() -> None:
     ]
     rows = pl.concat([ablated(), short, *other])
     for policy, n in (("honest", 78), ("reference", 80)):
-        changes = [one["change"] for one in records(rows, unparsed=policy) if "change" in one]
-        assert sorted(one["n"] for one in changes) == sorted([n, 80])
+        changes = analysed(records(rows, unparsed=policy), "ablation")
+        assert [one[part, "accuracy"]["n"] for one in changes for part, _ in list(one)[:1]] == [
+            n,
+            80,
+        ]
 
 
 def test_a_variation_of_which_no_reply_was_graded_has_measures_of_replies() -> None:
@@ -387,8 +393,8 @@ def test_a_variation_of_which_no_reply_was_graded_has_measures_of_replies() -> N
         for one in variants
         for side in ("safe", "unsafe")
     ]
-    (change,) = (one["change"] for one in records(table(*rows)) if "change" in one)
-    assert change["over_refusal"]["difference"] is None
+    (change,) = analysed(records(table(*rows)), "pressure")
+    assert change["urgency", "over_refusal"]["value"] is None
 
 
 # --- calibration ----------------------------------------------------------------------------
@@ -397,15 +403,15 @@ def test_a_variation_of_which_no_reply_was_graded_has_measures_of_replies() -> N
 def test_calibration_mends_a_model_that_is_too_sure() -> None:
     surer = ((pl.col("p_safe") - 0.5) * 3 + 0.5).clip(0.01, 0.99)
     row = record(random_table(300, 2, skill=1, noise=0).with_columns(p_safe=surer), calibrate=True)
-    found = row["calibration"]
-    assert found["folds"] == 5
-    assert min(found["temperatures"]) > 1.2
-    assert found["before"]["bce"] == pytest.approx(row["bce"])
-    for kind in ("temperature", "isotonic"):
-        assert found[kind]["bce"] < found["before"]["bce"]
-        assert found[kind]["ece"] < found["before"]["ece"]
+    (found,) = analysed([row], "calibration")
+    (temperature,) = {part for part, _ in found if part.startswith("temperature ")}
+    assert float(temperature.split()[1]) > 1.2
+    assert found["as it is", "bce"]["value"] == pytest.approx(row["bce"])
+    for part in (temperature, "isotonic"):
+        assert found[part, "bce"]["value"] < found["as it is", "bce"]["value"]
+        assert found[part, "ece"]["value"] < found["as it is", "ece"]["value"]
         # An ECE is above 0 by chance alone.
-        assert found[kind]["ece_ci"] is None
-    assert found["temperature"]["accuracy"] == pytest.approx(row["accuracy"])
+        assert found[part, "ece"]["ci"] is None
+    assert found[temperature, "accuracy"]["value"] == pytest.approx(row["accuracy"])
     plain = random_table(20, 3).with_columns(p_safe=MISSING, protocol=pl.lit("binary"))
-    assert "calibration" not in record(plain, calibrate=True)
+    assert analysed([record(plain, calibrate=True)], "calibration") == []

@@ -6,3 +6,16 @@ from typing import Any
 
 def model_rows(stdout: str) -> list[dict[str, Any]]:
     return [row for row in json.loads(stdout) if not row["model"].startswith("baseline:")]
+
+
+def analysed(rows: list[dict[str, Any]], name: str) -> list[dict[tuple[str, str], dict[str, Any]]]:
+    """Records of an analysis by part and measure, of each run that it has lines of."""
+    found = [
+        {
+            (one["part"], one["measure"]): one
+            for one in row.get("analyses", ())
+            if one["analysis"] == name
+        }
+        for row in rows
+    ]
+    return [one for one in found if one]

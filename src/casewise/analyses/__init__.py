@@ -18,15 +18,16 @@ from casewise.analyses.shape import (
     as_table,
     as_terminal,
     figure_label,
+    line_records,
 )
 
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
 
-def analyse(scored: Scored) -> list[Analysis]:
-    """Make every analysis; those without lines say how to get them."""
-    return [make(scored) for make in ANALYSES]
+def analyse(scored: Scored, *names: str) -> list[Analysis]:
+    """Make analyses by name, or all; those without lines say how to get them."""
+    return [ANALYSES[name](scored) for name in names or ANALYSES]
 
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "as_table",
     "as_terminal",
     "figure_label",
+    "line_records",
 ]

@@ -186,12 +186,12 @@ def says_and_does(scored: Scored) -> Analysis:
             for name, cell in cells.items()
         }
         lines.append(Line(acted, f"against {judged.text}", len(decided), figures))
-        apart = {
-            "partial replies": len(both) - len(decided) - called,
-            "tool calls": called,
-            "judgements without a counterpart": len(verdicts) + len(replies) - 2 * len(both),
-        }
-        if told := ", ".join(f"{n} {what}" for what, n in apart.items() if n):
+        apart = (
+            (len(both) - len(decided) - called, "partial"),
+            (called, "calling a tool"),
+            (len(verdicts) + len(replies) - 2 * len(both), "without a counterpart"),
+        )
+        if told := ", ".join(f"{n} {what}" for n, what in apart if n):
             notes.append(f"{acted.title}: left out are {told}.")
     return Analysis(
         "says-and-does",

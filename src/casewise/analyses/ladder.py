@@ -35,6 +35,8 @@ def ladder(scored: Scored) -> Analysis:
         several = {row.name: row.formula(one) for row in ladder_measures() if row.formula}
         lines.append(Line(condition, "", n, several))
         gains = {line.part: line.figures.get("gain") for line in lines[-len(found) - 1 :]}
+        if left_out := len(plain) - n:
+            notes.append(f"{condition.title}: {left_out} without a graded reply at every rung.")
         if sentence := ladder_sentence(condition, gains):
             notes.append(f"{condition.title}: {sentence}")
     return Analysis(

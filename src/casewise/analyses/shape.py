@@ -140,13 +140,13 @@ class Scored:
 
 
 Maker = Callable[[Scored], Analysis]
-ANALYSES: list[Maker] = []
-"""Functions that make an analysis each."""
+ANALYSES: dict[str, Maker] = {}
+"""Functions that make an analysis each, by the id of what they make."""
 
 
 def analysis(make: Maker) -> Maker:
-    """Register a function that makes an analysis."""
-    ANALYSES.append(make)
+    """Register a function that makes an analysis, under its name with hyphens."""
+    ANALYSES[make.__name__.replace("_", "-")] = make
     return make
 
 
@@ -182,6 +182,11 @@ def as_markdown(one: Analysis) -> str:
 
 def as_records(one: Analysis) -> list[dict[str, Any]]:
     """A JSON object a figure, those that no reader is shown among them."""
+    return [record for line in one.lines for record in line_records(one, line)]
+
+
+def line_records(one: Analysis, line: Line) -> list[dict[str, Any]]:
+    """The objects of one line."""
     return [
         {
             "analysis": one.id,
@@ -194,6 +199,5 @@ def as_records(one: Analysis) -> list[dict[str, Any]]:
             "p": json_number(figure.p),
             "withheld": figure.reason,
         }
-        for line in one.lines
         for name, figure in line.figures.items()
     ]

@@ -64,6 +64,9 @@ def score(
     *,
     truth: Truth,
     by: Annotated[Split | None, option("Split every row.", OUTPUT)] = None,
+    every_measure: Annotated[
+        bool, flag("--all", "Show every measure and analysis, baselines too.", OUTPUT)
+    ] = False,
     calibrate: Annotated[
         bool,
         flag(
@@ -128,10 +131,11 @@ def score(
         case ScoreFormat.CSV:
             write_out(to_csv(Table.of_records([row for one in found for row in one.record()])))
         case ScoreFormat.MARKDOWN:
-            write_out("\n".join(one.to_markdown() for one in found))
+            sheets = [reporting.score_sheet(one, whole=every_measure) for one in found]
+            write_out("\n".join(one.markdown() for one in sheets))
         case ScoreFormat.TABLE:
             for one in found:
-                _print(table, one, scoring, by, not every)
+                _print(table, one, scoring, by, whole=every_measure, alone=not every)
             note_grader_error(found[0] if found else [], paths)
             _note_unfinished(table, paths)
 
@@ -149,7 +153,7 @@ def print_short(table: polars.DataFrame) -> results.Scores:
     """Print the verdicts on a table in short, by the rules of ``casewise score``."""
     found = results.Scores.of(scores.report_scores(table, measures.Scoring()))
     console = out()
-    console.print(reporting.short_sheet(found, console.width).terminal())
+    console.print(reporting.score_sheet(found, width=console.width).terminal())
     return found
 
 
@@ -168,11 +172,13 @@ def _print(
     found: results.Scores,
     scoring: measures.Scoring,
     by: Split | None,
+    *,
+    whole: bool,
     alone: bool,
 ) -> None:
-    """Print scores for a person; alone, with the accuracy under other label rules."""
+    """Print scores for a person; whole and alone, with the accuracy under other label rules."""
     own = {score.labels for score in found if not score.acts}
-    rules = [rule for rule in LabelRule if alone and own - {rule}]
+    rules = [rule for rule in LabelRule if whole and alone and own - {rule}]
     others = [scores.rule_accuracies(table, scoring, rule, by) for rule in rules]
     console = out()
-    console.print(reporting.score_sheet(found, others, console.width).terminal())
+    console.print(reporting.score_sheet(found, others, console.width, whole=whole).terminal())

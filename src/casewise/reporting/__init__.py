@@ -20,7 +20,7 @@ from casewise.reporting._graders import grader_sheet, tally_table
 from casewise.reporting._power import plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._results import sheet_of
-from casewise.reporting._scores import score_sheet, short_sheet
+from casewise.reporting._scores import score_sheet
 from casewise.reporting.describe import audit_sheet, description_sheet
 from casewise.reporting.page import report_page
 
@@ -46,6 +46,5 @@ __all__ = [
     "report_page",
     "score_sheet",
     "sheet_of",
-    "short_sheet",
     "tally_table",
 ]

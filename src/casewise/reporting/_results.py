@@ -12,8 +12,8 @@ from casewise.sheets import Sheet
 
 
 @singledispatch
-def sheet_of(result: Result[Any]) -> Sheet:
-    """The tables of a result."""
+def sheet_of(result: Result[Any], **_: Any) -> Sheet:
+    """The tables of a result, with the options of its own sheet."""
     raise TypeError(f"no tables of {type(result).__name__}")
 
 

@@ -3,30 +3,21 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from casewise.analyses import as_table
 from casewise.choices import Family, Measure, View
-from casewise.measures import find, in_view, ladder_measures
+from casewise.measures import find, in_view
 from casewise.replies import GraderCorrection, correction_method, correction_notes
 from casewise.results import (
     Scores,
     Verdict,
-    ladder_sentence,
+    deed,
     left_open,
+    people_clause,
     remarks,
     whole_percent,
     wording,
 )
-from casewise.scores import (
-    CALIBRATED,
-    CELLS,
-    SMALLEST,
-    Difference,
-    Escalation,
-    LadderScore,
-    RuleAccuracy,
-    Score,
-    ScoreReport,
-    ScoreRow,
-)
+from casewise.scores import Difference, Failure, RuleAccuracy, Score, ScoreReport
 from casewise.sheets import (
     Cell,
     Column,
@@ -115,9 +106,6 @@ def group_text(score: Score) -> str:
     return ", ".join(value or "–" for value in score.group.values())
 
 
-ESCALATION_TURNS = 5
-
-_MOVED = ("over_refusal", "under_refusal", "follows", "false_changes")
 _WHO = (Column(""), Column("n", Kind.COUNT))
 
 
@@ -169,26 +157,8 @@ def pair_columns() -> list[ScoreColumn]:
     return [*PAIR_COUNTS, *map(measure_column, in_view(View.PAIRS, Family.REPLIES))]
 
 
-def act_tables(report: ScoreReport) -> list[Table]:
-    """Tables on replies beside the table of rates, those that have rows."""
-    return [
-        table
-        for table in (
-            correction_table(report),
-            _plain_changes(report),
-            _escalations(report),
-            *change_tables(report),
-            _trust(report),
-            *ladder_tables(report, acts=True),
-            _judge_act(report),
-        )
-        if table.rows
-    ]
-
-
 def correction_table(report: ScoreReport) -> Table:
     """Rates of replies as graded and corrected; no rows without labelled replies."""
-    found = [row.correction for row in report.rows if row.correction is not None]
     return Table(
         [
             Column(""),
@@ -200,12 +170,12 @@ def correction_table(report: ScoreReport) -> Table:
                 [rate_name(name), raw.value, raw.interval, fixed.value, fixed.interval],
                 group=f"{one.condition.title}, {correction_method(one)}",
             )
-            for one in found
+            for one in report.corrections
             for name, raw in one.raw.items()
             for fixed in [one.corrected[name]]
         ],
         "Corrected for the grader's errors",
-        " ".join(correction_notes(found)),
+        " ".join(correction_notes(report.corrections)),
     )
 
 
@@ -239,247 +209,93 @@ def rate_name(name: str) -> str:
     return name.replace("_rate", "").replace("_", "-")
 
 
-def change_tables(report: ScoreReport) -> list[Table]:
-    """Tables of the changes that flip a model, and of the parts that it says it leans on."""
-    return [table for table in (_counterfactuals(report), _faithfulness(report)) if table.rows]
-
-
-def _plain_changes(report: ScoreReport) -> Table:
-    return Table(
-        [*_WHO, *figures(Kind.ESTIMATE, *(find(one).heading for one in _MOVED))],
-        [
-            Row([score.condition.title, change.n, *(change.change[one] for one in _MOVED)])
-            for score, change in ((row.score, row.change) for row in report.rows)
-            if change is not None and score.acts
-        ],
-        "Change against the plain conversation (95 %)",
-    )
-
-
-def _escalations(report: ScoreReport) -> Table:
-    turns = [f"turn\n{turn}" for turn in range(1, ESCALATION_TURNS + 1)]
-    return Table(
-        [*_WHO, *figures(Kind.SHARE, *turns)],
-        [Row([one.condition.title, one.n, *_held(one)]) for one in report.escalations],
-        "Share that has not complied, by turn",
-    )
-
-
-def _held(one: Escalation) -> list[Cell]:
-    """The share at each turn; it stays as it was where nobody was asked further."""
-    held = dict(zip(one.curve.turns.tolist(), one.curve.survival.tolist(), strict=True))
-    shares: list[Cell] = []
-    last = 1.0
-    for turn in range(1, ESCALATION_TURNS + 1):
-        last = held.get(turn, last)
-        shares.append(last if one.n else None)
-    return shares
-
-
-def _counterfactuals(report: ScoreReport) -> Table:
-    return Table(
-        [*_WHO, *figures(Kind.ESTIMATE, "one\nparameter", "one\ngroup", "none\nasked")],
-        [
-            Row([one.condition.title, one.n, *(one.smallest[kind] for kind in SMALLEST)])
-            for one in report.counterfactuals
-        ],
-        "Smallest change towards the twin that flips it (shares, 95 %)",
-    )
-
-
-def _faithfulness(report: ScoreReport) -> Table:
-    moved = [(one, one.verdict) for one in report.faithfulness]
-    return Table(
-        [Column(""), *figures(Kind.ESTIMATE, "mentioned", "unmentioned", "difference")],
-        [
-            Row([one.condition.title, verdict.mentioned, verdict.unmentioned, verdict.difference])
-            for one, verdict in moved
-        ],
-        "Verdicts that change when a parameter is removed (95 %)",
-    )
-
-
-def _trust(report: ScoreReport) -> Table:
-    return Table(
-        [*_WHO, *figures(Kind.ESTIMATE, "verified\ncontext", "claimed\ncontext", "spoofing\ngap")],
-        [
-            Row(
-                [
-                    one.condition.model,
-                    one.n,
-                    one.context_gain.all if one.context_gain is not None else None,
-                    one.claim_gain.all if one.claim_gain is not None else None,
-                    one.spoofing_gap,
-                ]
-            )
-            for one in report.trust
-        ],
-        "How far a context moves the model the right way (95 %)",
-    )
-
-
-def ladder_tables(report: ScoreReport, *, acts: bool) -> Iterator[Table]:
-    """Safe cases refused, or called unsafe, at each rung of an evidence ladder, a row a model."""
-    if found := [one for one in report.ladders if one.condition.acts is acts]:
-        yield _ladder_table(found, "refused" if acts else "called unsafe")
-
-
-def _ladder_table(ladders: Sequence[LadderScore], what: str) -> Table:
-    rungs = list(dict.fromkeys(rung.rung for one in ladders for rung in one.rungs))
-    several = ladder_measures()
-
-    def refused(one: LadderScore) -> Iterator[Cell]:
-        shares = {rung.rung: rung.safe.value for rung in one.rungs}
-        return (shares.get(rung) for rung in rungs)
-
-    said = (f"{one.who}: {ladder_sentence(one)}" for one in ladders)
-    return Table(
-        [
-            *_WHO,
-            *figures(Kind.SHARE, *(f"rung\n{rung}" for rung in rungs)),
-            *figures(Kind.ESTIMATE, *(row.label.replace(" ", "\n", 1) for row in several)),
-        ],
-        [
-            Row(
-                [
-                    *(one.who, one.n, *refused(one)),
-                    *(one.measures[row.name] for row in several),
-                ]
-            )
-            for one in ladders
-        ],
-        f"Evidence ladder: share {what} of what people allow, rung by rung (95 %)",
-        " ".join(said),
-    )
-
-
-def _judge_act(report: ScoreReport) -> Table:
-    called = any(one.tool_calls for one in report.judge_act)
-    return Table(
-        [
-            *(*_WHO, *figures(Kind.SHARE, *map(_words, CELLS)), Column("partial", Kind.COUNT)),
-            *([Column("tool\ncall", Kind.COUNT)] if called else []),
-        ],
-        [
-            Row(
-                [
-                    one.judged.title,
-                    one.n,
-                    *(one.shares[cell].value for cell in CELLS),
-                    one.partial,
-                    *([one.tool_calls] if called else []),
-                ]
-            )
-            for one in report.judge_act
-        ],
-        "What it says of a case, and does in it",
-    )
-
-
-def _words(cell: str) -> str:
-    said, did = cell.removeprefix("says_").split("_")
-    return f"says {said},\n{did}"
-
-
 WIDE = 100
 """Least width of a terminal that shows columns of wide tables, as many as fit; other formats have
 them all."""
 
-_CHANGES = (
-    *("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier"),
-    *("follows", "false_changes"),
-)
+CASES = 5
+"""Wrong answers that are listed under the figures."""
+
+_OWN_TABLES = ("ladder", "rank")
+"""Analyses of runs that the table in short can't hold: on rungs, and of pairs."""
 
 
 def score_sheet(
-    result: Scores, others: Sequence[Sequence[RuleAccuracy]] = (), width: int | None = None
+    result: Scores,
+    others: Sequence[Sequence[RuleAccuracy]] = (),
+    width: int | None = None,
+    *,
+    whole: bool = False,
 ) -> Sheet:
-    """The tables, with the accuracy under other label rules and the remarks below them.
+    """State, verdicts, the figures of all runs in short, and the worst cases; remarks below.
 
     Args:
         result: The scores.
-        others: The rows of judges under each label rule.
+        others: The rows of judges under each label rule, for the whole sheet.
         width: Columns of a terminal, which decide how many measures it shows; None shows all.
+        whole: Show every measure and analysis too.
     """
+
+    def parts(width: int | None) -> Iterator[Table | str]:
+        yield from _opening(result)
+        if whole or result.report.is_split:
+            yield from _whole(result, others, width)
+        else:
+            yield from map(as_table, (one for one in result.analysed(*_OWN_TABLES) if one.lines))
+        yield from remarks(result.rows)
+
     return Sheet(
-        lambda: terminal(*_parts(result, others, width)),
-        lambda: markdown(
-            *(escape(one) if isinstance(one, str) else one for one in _parts(result, others, None))
-        ),
+        lambda: terminal(*parts(width)),
+        lambda: markdown(*(escape(one) if isinstance(one, str) else one for one in parts(None))),
         result.record,
     )
 
 
-def short_sheet(result: Scores, width: int | None = None) -> Sheet:
-    """The verdicts and figures of all runs in short, with ladders and ranked pairs.
-
-    Every table stands in it where none of these is. Arguments are those of ``score_sheet``.
-    """
-    parts = list(_short_parts(result))
-    if not any(isinstance(one, Table) for one in parts):
-        return score_sheet(result, width=width)
-    shown = [*parts, *remarks(result.rows)]
-    return Sheet(
-        lambda: terminal(*shown),
-        lambda: markdown(*(escape(one) if isinstance(one, str) else one for one in shown)),
-        result.record,
-    )
-
-
-def _short_parts(result: Scores) -> Iterator[Table | str]:
-    # The table of a ladder has its rungs.
-    yield from _opening(result, lambda one: one.score.condition.evidence is None)
-    for acts in (False, True):
-        yield from ladder_tables(result.report, acts=acts)
-    yield from _ranked(result.report)
-
-
-def _opening(result: Scores, is_shown: Callable[[Verdict], bool]) -> Iterator[Table | str]:
-    """State of the runs, the verdicts to begin with, and the figures of some in short."""
+def _opening(result: Scores) -> Iterator[Table | str]:
+    """State of the runs, the verdicts to begin with, figures in short, and the worst cases."""
     yield from result.state_lines
     for one in result.leading:
-        yield from (f"{one.subject}", *one.said, "")
+        yield from (one.subject, *one.said, "")
     for acts in (False, True):
-        yield from _in_short(list(filter(is_shown, _of_kind(result, acts))))
+        yield from _in_short([one for one in result.verdicts if _is_short(one.score, acts=acts)])
+    if found := result.failures(CASES):
+        yield _cases_table(found)
 
 
-def _of_kind(result: Scores, acts: bool) -> list[Verdict]:
-    """Verdicts on judges, or on models that act, without those of a group of cases."""
-    return [one for one in result.verdicts if one.score.acts is acts and not one.score.group]
+def _is_short(score: Score, *, acts: bool) -> bool:
+    """Tell whether a run is a row of the table in short: of no group, rung or pairs."""
+    return score.acts is acts and not (score.group or score.condition.evidence)
 
 
-def _parts(
+def _cases_table(failures: Sequence[Failure]) -> Table:
+    """Wrong answers without their texts: ids, categories, what people and the model said."""
+    several = len({one.run for one in failures}) > 1
+    columns = ("case", "category", *(["run"] if several else []), "people", "model")
+    rows = [
+        Row(
+            [
+                *(one.case_id, one.category or ""),
+                *([one.run.title] if several else []),
+                people_clause(
+                    one.votes_safe, one.votes_unsafe, one.published_safe_rate, one.intended
+                ),
+                deed(one.said),
+            ]
+        )
+        for one in failures
+    ]
+    return Table([*map(Column, columns)], rows, "Furthest from people")
+
+
+def _whole(
     result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
 ) -> Iterator[Table | str]:
-    yield from _opening(result, lambda one: one.score.condition.plain)
+    """Every measure of judges and of models that act, then every analysis."""
     if result.report.shape is not None:
         yield from (*result.report.shape.sentences(), "")
     yield from _judging(result, [one for one in result if not one.acts], others, width)
-    yield from ladder_tables(result.report, acts=False)
-    yield from _acting(result.report, [one for one in result if one.acts])
-    yield from _ranked(result.report)
-    yield from remarks(result.rows)
-
-
-def _ranked(report: ScoreReport) -> Iterator[Table]:
-    if report.ranked:
-        yield _scores_table(View.RANKED, report.ranked, _ranked_columns())
-
-
-def _ranked_columns() -> list[ScoreColumn]:
-    headline, *rows = in_view(View.RANKED, Family.PAIRS)
-    return [
-        (Column("pairs", Kind.COUNT), lambda score: score.n),
-        (Column("queries", Kind.COUNT), lambda score: score.queries),
-        (Column("read", Kind.SHARE), lambda score: score.coverage),
-        *interval_columns(headline),
-        *map(measure_column, rows),
-    ]
-
-
-def _ranked_text(score: Score) -> str:
-    of = score.condition.of
-    return score.condition.text if of is None else f"{score.condition.text}, by its {of}"
+    yield from _acting([one for one in result if one.acts])
+    yield from map(as_table, (one for one in result.analyses if one.lines))
 
 
 def _judging(
@@ -490,7 +306,7 @@ def _judging(
 ) -> list[Table]:
     if not scores:
         return []
-    report, baselines = result.report, result.baselines
+    baselines = result.baselines
 
     def numbers(rows: Sequence[Measure]) -> Table:
         return _scores_table(title(scores), scores, number_columns(rows), baselines)
@@ -508,8 +324,7 @@ def _judging(
     rules = _other_rules(scores, others)
     if rules:
         parts.append(_scores_table("Accuracy under other labels", scores, rules))
-    extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
-    return [*parts, *(table for table in extra if table.rows)]
+    return parts
 
 
 def _fitted(view: View, width: int | None, make: Callable[[Sequence[Measure]], Table]) -> Table:
@@ -523,16 +338,15 @@ def _fitted(view: View, width: int | None, make: Callable[[Sequence[Measure]], T
     return make(rows)
 
 
-def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
+def _acting(scores: Sequence[Score]) -> Iterator[Table]:
     if not scores:
-        # Swaps and explanations are a judge's too.
-        return change_tables(report)
-    tables = [_scores_table(act_title(scores), scores, act_columns(scores)), *bounds_table(scores)]
+        return
+    yield _scores_table(act_title(scores), scores, act_columns(scores))
+    yield from bounds_table(scores)
     paired = [score for score in scores if has_pairs(score) and not score.group]
     if paired:
         heading = "What it does in a safe and an unsafe context of a query"
-        tables.append(_scores_table(heading, paired, pair_columns()))
-    return [*tables, *act_tables(report)]
+        yield _scores_table(heading, paired, pair_columns())
 
 
 def _scores_table(
@@ -547,7 +361,7 @@ def _scores_table(
         named = ": ".join(filter(None, (name, group_text(score))))
         return [named, *(cell(score) for _, cell in columns)]
 
-    rows = [Row(cells(_ranked_text(one), one), one.condition.model) for one in scores]
+    rows = [Row(cells(one.condition.text, one), one.condition.model) for one in scores]
     rows += [Row(cells(baseline_text(one), one), "baselines", dim=True) for one in baselines]
     names = [Column(""), *(column for column, _ in columns)]
     return Table(names, rows, heading, groups="model")
@@ -573,60 +387,6 @@ def _other_rules(
 
         columns.append((Column(str(rows[0].labels), Kind.SHARE), cell))
     return columns
-
-
-def _change_columns() -> list[Column]:
-    names = (name.replace("_", "\n") for name in _CHANGES)
-    return [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *names)]
-
-
-def _changes(rows: Sequence[ScoreRow]) -> Table:
-    return Table(
-        _change_columns(),
-        [
-            Row([score.condition.title, change.n, *(change.change[one] for one in _CHANGES)])
-            for score, change in ((row.score, row.change) for row in rows)
-            if change is not None and not score.acts
-        ],
-        "Change when parts of the context are removed (95 %)",
-    )
-
-
-def _shapley(rows: Sequence[ScoreRow]) -> Table:
-    return Table(
-        _change_columns(),
-        [
-            Row(
-                [part.replace("_", " "), found.n, *(shares[one] for one in _CHANGES)],
-                group=score.condition.title,
-            )
-            for score, found in ((row.score, row.shapley) for row in rows)
-            if found is not None and not score.acts
-            for part, shares in found.shares.items()
-        ],
-        "Shapley shares of the parts of the context (95 %)",
-    )
-
-
-def _calibration(rows: Sequence[ScoreRow]) -> Table:
-    return Table(
-        [Column(""), *figures(Kind.NUMBER, *(find(one).label for one in CALIBRATED))],
-        [line for row in rows for line in _calibrated(row)],
-        "Recalibrated on held-out queries",
-    )
-
-
-def _calibrated(row: ScoreRow) -> Iterator[Row]:
-    if (found := row.calibration) is None:
-        return
-    names = {
-        "before": "as it is",
-        "temperature": f"temperature {number(found.mean_temperature, 2)}",
-        "isotonic": "isotonic",
-    }
-    for field, name in names.items():
-        values = (one.value for one in getattr(found, field).values())
-        yield Row([name, *values], group=row.score.condition.title)
 
 
 def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:

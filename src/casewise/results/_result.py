@@ -8,8 +8,10 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, Self, TypeVar, overload
 
+from casewise.analyses import Analysis, Scored, analyse, line_records
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
 from casewise.judgements import RunState
 from casewise.measures import Scoring
@@ -20,15 +22,18 @@ from casewise.results._verdict import Verdict, joined_changes
 from casewise.scores import (
     Comparison,
     EvaluationFacts,
+    Failure,
     Overview,
     RunCondition,
     Score,
     ScoreReport,
     are_comparable,
-    as_report_records,
+    as_record,
     compare_runs,
     comparison_records,
+    correction_record,
     find_runs,
+    make_browser,
 )
 from casewise.sheets import Shown, Tone, plain_rows, plural
 
@@ -97,7 +102,7 @@ class Scores(Result[Score]):
     @classmethod
     def of(cls, report: ScoreReport) -> Self:
         """Scores with a verdict on each run."""
-        scores = tuple(row.score for row in report.rows)
+        scores = report.scores
         verdicts = (Verdict(one.condition.title, one, report.baselines, scores) for one in scores)
         states = _states([*scores, *report.ranked])
         return cls(scores, states, report.baselines, tuple(verdicts), report=report)
@@ -125,13 +130,52 @@ class Scores(Result[Score]):
                 found += kind[:1]
         return found
 
+    @cached_property
+    def analyses(self) -> list[Analysis]:
+        """Every analysis of the same judgements; those without lines say how to get them."""
+        return self.analysed()
+
+    def analysed(self, *names: str) -> list[Analysis]:
+        """Analyses by name, or all; of parts of a run there are none."""
+        report = self.report
+        scored = Scored(
+            report.table,
+            self.rows,
+            report.scoring,
+            report.ranked,
+            report.corrections,
+            report.seed,
+            report.calibrate,
+        )
+        return [] if report.is_split else analyse(scored, *names)
+
+    def to_markdown(self, *, whole: bool = False) -> str:
+        """The scores as Markdown; whole, with every measure and analysis."""
+        from casewise.reporting import sheet_of
+
+        return sheet_of(self, whole=whole).markdown()
+
+    def failures(self, most: int) -> list[Failure]:
+        """The wrong answers that are furthest from people, of runs with whole contexts if any."""
+        report = self.report
+        browser = make_browser(report.table, {}, report.scoring)
+        found = browser.failures()
+        return [one for one in found if one.run.plain][:most] or found[:most]
+
     def record(self) -> list[dict[str, Any]]:
-        """An object for each row with its verdict, the baselines last."""
+        """An object for each row, with its verdict and its analyses; the baselines last."""
+        analysed: dict[RunCondition, list[dict[str, Any]]] = {}
+        for one in self.analyses:
+            for line in one.lines:
+                analysed.setdefault(line.run, []).extend(line_records(one, line))
         said = {id(one.score): list(one.said) for one in self.verdicts}
-        rows = [*(row.score for row in self.report.rows), *self.report.ranked, *self.baselines]
+        corrected = {one.condition: correction_record(one) for one in self.report.corrections}
         return [
-            record | ({"verdict": said[id(row)]} if id(row) in said else {})
-            for row, record in zip(rows, as_report_records(self.report), strict=True)
+            as_record(row)
+            | ({"grader_check": found} if (found := corrected.get(row.condition)) else {})
+            | ({"verdict": said[id(row)]} if id(row) in said else {})
+            | ({"analyses": figures} if (figures := analysed.get(row.condition)) else {})
+            for row in (*self.rows, *self.report.ranked, *self.baselines)
         ]
 
     def records(self) -> list[dict[str, Any]]:

@@ -63,7 +63,7 @@ from casewise.scores._run_comparison import (
     pairs_of_runs,
     right_after,
 )
-from casewise.scores._score_records import as_report_records, comparison_records
+from casewise.scores._score_records import as_record, comparison_records, correction_record
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
 from casewise.statistics import BY_DESIGN, LEAST_EFFECTIVE, Estimate, RareRate
 
@@ -106,13 +106,14 @@ __all__ = [
     "Voters",
     "WeighBy",
     "are_comparable",
-    "as_report_records",
+    "as_record",
     "climb",
     "compare_runs",
     "comparison_records",
     "context_differences",
     "count_cut",
     "cut_note",
+    "correction_record",
     "differences",
     "evaluation_facts",
     "find_ladders",

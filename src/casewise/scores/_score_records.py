@@ -5,173 +5,18 @@ from dataclasses import asdict
 from typing import Any
 
 from casewise.replies import PROVISIONAL, GraderCorrection, correction_notes, rules_note
-from casewise.scores._behaviour import Escalation, JudgeAct, Trust
-from casewise.scores._calibration import Calibration
-from casewise.scores._changed_contexts import Counterfactual, Faithfulness
 from casewise.scores._condition_scores import Score, is_provisional
-from casewise.scores._ladders import LadderScore
 from casewise.scores._run_comparison import Comparison, Difference, right_after
-from casewise.scores._score_report import ScoreReport, ScoreRow
 from casewise.sheets import json_interval, json_number
 from casewise.statistics import Bin, Estimate, effective_number
 
 
-def as_report_records(report: ScoreReport) -> list[dict[str, Any]]:
-    """Every row of a report, the baselines last."""
-    rows = [_row_record(row, report) for row in report.rows]
-    return [*rows, *map(as_record, (*report.ranked, *report.baselines))]
-
-
-def _row_record(row: ScoreRow, report: ScoreReport) -> dict[str, Any]:
-    record = as_record(row.score)
-    for trust in report.trust:
-        if trust.condition == row.score.condition:
-            record["trust"] = _trust(trust)
-    for ladder in report.ladders:
-        if ladder.condition == row.score.condition:
-            record["evidence"] = ladder_record(ladder)
-    for escalation in report.escalations:
-        if escalation.condition == row.score.condition:
-            record["escalation"] = _escalation(escalation)
-    for counterfactual in report.counterfactuals:
-        if counterfactual.condition == row.score.condition:
-            record["counterfactual"] = _counterfactual(counterfactual)
-    for faithful in report.faithfulness:
-        if faithful.condition == row.score.condition:
-            record["faithfulness"] = _faithfulness(faithful)
-    says_does = [one for one in report.judge_act if one.acted == row.score.condition]
-    if says_does:
-        record["judge_versus_act"] = [_judge_act(one) for one in says_does]
-    if row.change is not None:
-        record["change"] = {"n": row.change.n} | changes(row.change.change)
-    if row.shapley is not None:
-        record["shapley"] = {"n": row.shapley.n} | {
-            group: changes(shares) for group, shares in row.shapley.shares.items()
-        }
-    if row.calibration is not None:
-        record["calibration"] = _calibration(row.calibration)
-    if row.correction is not None:
-        record["grader_check"] = _correction(row.correction)
-    return record
-
-
-def _correction(one: GraderCorrection) -> dict[str, Any]:
+def correction_record(one: GraderCorrection) -> dict[str, Any]:
+    """Rates as graded and corrected, and why one is not."""
     record: dict[str, Any] = {"labelled": one.labelled}
     for name, raw in one.raw.items():
         record |= figures(f"{name}_raw", raw) | figures(name, one.corrected[name])
     return record | {"notes": correction_notes([one])}
-
-
-def _trust(one: Trust) -> dict[str, Any]:
-    record: dict[str, Any] = {"n": one.n, "labels": str(one.labels)}
-    for name in ("context_gain", "claim_gain"):
-        gain = getattr(one, name)
-        record[name] = gain and changes({side: getattr(gain, side) for side in _SIDES})
-    record["spoofing_gap"] = one.spoofing_gap and changes({"": one.spoofing_gap})[""]
-    return record
-
-
-def ladder_record(one: LadderScore) -> dict[str, Any]:
-    """A model's ladder: figures of each rung by its name, then those of several."""
-    record: dict[str, Any] = {"n": one.n, "queries": one.queries, "left_out": one.left_out}
-    record |= {"labels": str(one.labels), "rungs": {}}
-    for rung in one.rungs:
-        found = figures("refused_safe", rung.safe) | figures("refused_unsafe", rung.unsafe)
-        if rung.answered_from is not None:
-            found |= figures("answered_from_here", rung.answered_from)
-        record["rungs"][rung.rung] = found | _measured(rung.moved)
-    return record | _measured(one.measures)
-
-
-def _measured(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    for name, one in found.items():
-        record |= figures(name, one) | ({f"{name}_withheld": one.reason} if one.reason else {})
-    return record
-
-
-def _counterfactual(one: Counterfactual) -> dict[str, Any]:
-    record: dict[str, Any] = {"n": one.n, "swaps": {}, "smallest": {}}
-    for name, swapped in one.swaps.items():
-        flips = figures("flip_rate", swapped.flip_rate) | figures("toward", swapped.toward)
-        record["swaps"][name] = {"n": swapped.n} | flips
-    for name, share in one.smallest.items():
-        record["smallest"] |= figures(name, share)
-    return record | {"cases": {case: list(names) for case, names in one.cases.items()}}
-
-
-def _faithfulness(one: Faithfulness) -> dict[str, Any]:
-    moved = {"verdict": one.verdict} | ({"p_safe": one.p_safe} if one.p_safe is not None else {})
-    record: dict[str, Any] = {"parameters": list(one.names)}
-    for name, found in moved.items():
-        record[name] = {"n_mentioned": found.n_mentioned, "n_unmentioned": found.n_unmentioned}
-        for side in _MOVED:
-            record[name] |= figures(side, getattr(found, side))
-        record[name]["p"] = json_number(found.difference.p)
-        record[name] |= _withheld({side: getattr(found, side) for side in _MOVED})
-    return record
-
-
-_MOVED = ("mentioned", "unmentioned", "difference")
-
-
-def _withheld(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    """Reasons of figures without an interval; nothing where each has one."""
-    reasons = {name: one.reason for name, one in found.items() if one.reason}
-    return {"withheld": reasons} if reasons else {}
-
-
-def _escalation(one: Escalation) -> dict[str, Any]:
-    curve = one.curve
-    points = zip(
-        *(column.tolist() for column in (curve.turns, curve.at_risk, curve.events)),
-        *(map(float, column) for column in (curve.survival, curve.low, curve.high)),
-        one.reasons,
-        strict=True,
-    )
-    return {
-        "n": one.n,
-        "queries": one.queries,
-        "complied": one.complied,
-        "median_turn": json_number(curve.median),
-        "curve": [
-            {
-                "turn": turn,
-                "at_risk": at_risk,
-                "complied": events,
-                "held": json_number(held),
-                "held_ci": json_interval((low, high)),
-                **({"withheld": reason} if reason else {}),
-            }
-            for turn, at_risk, events, held, low, high, reason in points
-        ],
-    }
-
-
-_SIDES = ("all", "safe", "unsafe")
-
-
-def _judge_act(one: JudgeAct) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "judged": {name: one.judged[name] for name in ("protocol", "delivery", "run_id")},
-        "n": one.n,
-        "partial": one.partial,
-        **({"tool_calls": one.tool_calls} if one.tool_calls else {}),
-        "left_out": one.left_out,
-    }
-    for name, share in one.shares.items():
-        record |= figures(name, share)
-    return record | {"cases": {name: list(ids) for name, ids in one.cases.items()}}
-
-
-def _calibration(one: Calibration) -> dict[str, Any]:
-    record: dict[str, Any] = {"folds": one.folds, "temperatures": list(one.temperatures)}
-    for name in ("before", "temperature", "isotonic"):
-        record[name] = {}
-        for metric, estimate in getattr(one, name).items():
-            record[name] |= figures(metric, estimate)
-        record[name] |= _withheld(getattr(one, name))
-    return record
 
 
 def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
@@ -249,7 +94,7 @@ def _corrected(one: Comparison) -> dict[str, Any]:
     if not one.corrections:
         return {}
     return {
-        "grader_check": [_correction(correction) for correction in one.corrections],
+        "grader_check": [correction_record(correction) for correction in one.corrections],
         "corrected": _changes(one.corrected),
     }
 

@@ -6,6 +6,7 @@ Baselines are constant or known answers, models asked without contexts, and peop
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -228,30 +229,79 @@ class ScoreRow:
     correction: GraderCorrection | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScoreReport:
-    """Models' rows, and the baselines on the same cases."""
+    """Scores of a table, and the baselines on the same cases."""
 
-    rows: tuple[ScoreRow, ...]
+    scores: tuple[Score, ...]
     baselines: tuple[Score, ...]
-    trust: tuple[Trust, ...] = ()
-    """Trust of models that reply in verified and in claimed contexts."""
-    escalations: tuple[Escalation, ...] = ()
-    """Turns that models hold out where a conversation walks towards the query."""
-    counterfactuals: tuple[Counterfactual, ...] = ()
-    """Changes of a context that flip models, one part at a time from the twin."""
-    faithfulness: tuple[Faithfulness, ...] = ()
-    """Movement of verdicts by removing what explanations lean on, and what they don't."""
-    judge_act: tuple[JudgeAct, ...] = ()
-    """Verdicts of models on cases, against their replies to them."""
-    ranked: tuple[Score, ...] = ()
+    ranked: tuple[Score, ...]
     """Models that were asked which of two contexts is the more appropriate, and judges whose
     numbers rank the same pairs."""
-    ladders: tuple[LadderScore, ...] = ()
-    """Models on evidence ladders."""
-    shape: Shape | None = None
-    """Contexts and labels of the cases, and how often a context changes a label; None without
-    cases."""
+    table: pl.DataFrame
+    """The judgements, without those of pairs."""
+    scoring: Scoring
+    is_split: bool = False
+    """True if scores are of groups of cases: analyses are of whole runs only."""
+    seed: int = 0
+    """Seed of folds and simulations."""
+    calibrate: bool = False
+    """True if recalibration was asked for."""
+    corrections: tuple[GraderCorrection, ...] = ()
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """Contexts and labels of the cases, and how often a context changes a label."""
+        return _shape(self.table, self.scoring)
+
+    @cached_property
+    def rows(self) -> tuple[ScoreRow, ...]:
+        """Scores with their changes."""
+        whole = not self.is_split
+        changed = whole and any(one.condition.changed for one in self.scores)
+        changes = ablation_changes(self.table, self.scoring) if changed else []
+        shapley = shapley_shares(self.table, self.scoring) if changed else []
+        mended = calibrations(self.table, self.scoring, self.seed) if self.calibrate else []
+        return tuple(
+            ScoreRow(
+                score,
+                _of(score, changes),
+                _of(score, shapley),
+                _of(score, mended),
+                _of(score, self.corrections),
+            )
+            for score in self.scores
+        )
+
+    @cached_property
+    def trust(self) -> list[Trust]:
+        """Trust of models that reply in verified and in claimed contexts."""
+        return trust_in_claims(self.table, self.scoring)
+
+    @cached_property
+    def escalations(self) -> list[Escalation]:
+        """Turns that models hold out where a conversation walks towards the query."""
+        return escalations(self.table, self.scoring)
+
+    @cached_property
+    def counterfactuals(self) -> list[Counterfactual]:
+        """Changes of a context that flip models, one part at a time from the twin."""
+        return counterfactuals(self.table)
+
+    @cached_property
+    def faithfulness(self) -> list[Faithfulness]:
+        """Movement of verdicts by removing what explanations lean on, and what they don't."""
+        return faithfulness(self.table)
+
+    @cached_property
+    def judge_act(self) -> list[JudgeAct]:
+        """Verdicts of models on cases, against their replies to them."""
+        return judge_versus_act(self.table)
+
+    @cached_property
+    def ladders(self) -> list[LadderScore]:
+        """Models on evidence ladders."""
+        return ladder_scores(self.table, self.scoring)
 
 
 def report_scores(
@@ -263,49 +313,31 @@ def report_scores(
     calibrate: bool = False,
     checks: Sequence[CheckFile] = (),
 ) -> ScoreReport:
-    """Score a table, its baselines and ablations.
+    """Score a table and its baselines.
 
     Args:
         table: The judgement table.
         scoring: Rules of scoring.
-        by: A column to split rows and baselines by; the other parts stand beside whole rows only.
+        by: A column to split rows and baselines by.
         seed: Seed of folds and simulations.
         calibrate: Recalibrate on held-out queries.
         checks: Labelled replies, to correct rates by.
     """
     ranked = ranked_pairs(table, scoring, by) if table["twin_id"].count() else []
     table = table.filter(pl.col("twin_id").is_null())
-    scores = score_table(table, scoring, by)
-    seen = [] if by is not None else [one.condition for one in scores]
-    replies = any(one.acts for one in seen)
-    changed = any(one.changed for one in seen)
-    changes = ablation_changes(table, scoring) if changed else []
-    shapley = shapley_shares(table, scoring) if changed else []
-    mended = calibrations(table, scoring, seed) if seen and calibrate else []
-    corrections = correct_table(table, scoring, checks) if seen and checks else []
+    corrections = correct_table(table, scoring, checks) if checks and by is None else []
     measured = {one.condition: one.measured for one in corrections}
-    scores = [replace(one, corrected=measured.get(one.condition, {})) for one in scores]
-    rows = tuple(
-        ScoreRow(
-            score,
-            _of(score, changes),
-            _of(score, shapley),
-            _of(score, mended),
-            _of(score, corrections),
-        )
-        for score in scores
-    )
+    scores = score_table(table, scoring, by)
     return ScoreReport(
-        rows,
+        tuple(replace(one, corrected=measured.get(one.condition, {})) for one in scores),
         tuple(score_baselines(table, scoring, by, seed)),
-        tuple(trust_in_claims(table, scoring) if replies else ()),
-        tuple(escalations(table, scoring) if replies else ()),
-        tuple(counterfactuals(table) if changed else ()),
-        tuple(faithfulness(table) if changed else ()),
-        tuple(judge_versus_act(table) if replies else ()),
         tuple(ranked),
-        tuple(ladder_scores(table, scoring) if any(one.evidence for one in seen) else ()),
-        _shape(table, scoring),
+        table,
+        scoring,
+        by is not None,
+        seed,
+        calibrate,
+        tuple(corrections),
     )
 
 
