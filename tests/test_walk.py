@@ -8,7 +8,7 @@ from pathlib import Path
 from conftest import ROOT, clean_env
 from support.weights import weights
 
-RUN, SCORE = 55, 37
+RUN, SCORE = 58, 40
 """Most files whose functions the first run calls, and ``casewise score`` of published outputs."""
 
 

@@ -56,4 +56,4 @@ def test_what_a_removed_part_changes_by_hand() -> None:
     (found,) = (one for one in shortened().analyses if one.id == "ablation")
     (record,) = (one for one in as_records(found) if one["measure"] == "accuracy")
     # Each safe case is called unsafe without the recipient; unsafe ones stay right.
-    assert (record["part"], record["n"], record["value"]) == ("without recipient", 8, -0.5)
+    assert (record["part"], record["n"], record["value"]) == ("recipient", 8, -0.5)

@@ -10,6 +10,7 @@ from conftest import Cli, cli_in
 from inspect_ai.log import EvalError, list_eval_logs, read_eval_log, write_eval_log
 from inspect_ai.model import ModelUsage
 from support.planted import CANARY, PlantedServer, places, write_planted_cases
+from support.scores import analysed
 from support.secret import KEY
 from support.tables import judgement, table
 
@@ -91,7 +92,7 @@ def test_the_same_numbers(cli_inside: Cli, logs: Path, form: str) -> None:
 
     # Redacted logs are read in the order of their names, which differ where two have one time.
     assert sorted(found, key=by_run) == sorted(wanted, key=by_run)
-    assert any("faithfulness" in row for row in found)
+    assert analysed(found, "explanations")
     assert any(row["protocol"] == "respond" for row in found)
 
 

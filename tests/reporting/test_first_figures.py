@@ -143,7 +143,7 @@ def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
     assert cli_inside("report", "t.parquet", "--out", "both", "--title", "Ours").returncode == 0
     page = " ".join(Parsed((tmp_path / "both/report.html").read_text("utf-8")).texts)
     card = (tmp_path / "both/card.md").read_text("utf-8")
-    terminal = cli_inside("score", "t.parquet").stdout
+    terminal = cli_inside("score", "t.parquet", "--all").stdout
     follows = first(cw.score(random_table(40, 1))).figures[0]
     for text in (page, card, terminal):
         flat = " ".join(text.replace("\u00a0", " ").split())

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from support.climbers import rung_table
 from support.reported import Parsed
+from support.scores import analysed
 from support.tables import judgement, random_table, table
 
 import casewise as cw
@@ -59,9 +60,11 @@ def test_the_numbers_are_those_of_the_scores(tmp_path: Path) -> None:
     shares = [row["share"] for row in found["quadrants"] if row["run"].startswith("bad")]
     assert sum(shares) == pytest.approx(1)
     (change,) = (row for row in found["ablations"] if row["measure"] == "accuracy")
-    assert change["change"] == records["c"]["change"]["accuracy"]["difference"]
+    (changes,) = analysed([records["a"]], "ablation")
+    assert change["change"] == changes["recipient", "accuracy"]["value"]
     gaps = {row["spoofing_gap"] for row in found["deliveries"]} - {None}
-    assert gaps == {records["good-system"]["trust"]["spoofing_gap"]["difference"]}
+    (gains,) = analysed([records["good-system"]], "claims")
+    assert gaps == {gains["", "spoofing gap"]["value"]}
 
 
 def test_what_changed_is_that_of_the_comparison(tmp_path: Path) -> None:

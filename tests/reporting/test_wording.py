@@ -83,8 +83,8 @@ def test_cases_without_votes_are_not_said_to_have_any(
     done = cli("report", *two, "--compare", "--force", "--out", "changed.html")
     assert done.returncode == 0, done.stderr
     changed = shown((tmp_path / "changed.html").read_text("utf-8"))
-    score = cli("score", starter, env={"COLUMNS": "120"}).stdout
-    markdown = cli("score", starter, "--format", "markdown").stdout
+    score = cli("score", starter, "--all", env={"COLUMNS": "120"}).stdout
+    markdown = cli("score", starter, "--all", "--format", "markdown").stdout
     compared = cli("compare", *two, "--force").stdout
     for text in (page, card, changed, score, markdown, compared):
         assert len(text) > 500

@@ -29,7 +29,9 @@ def test_halves_go_away_from_zero() -> None:
         for right in range(17)
         for n in range(16)
     ]
-    for right, row in enumerate(cells(cw.score(table(*rows)).to_markdown(), "accuracy")[:17]):
+    for right, row in enumerate(
+        cells(cw.score(table(*rows)).to_markdown(whole=True), "accuracy")[:17]
+    ):
         share = Decimal(right) / 16
         written = str(share.quantize(Decimal("0.001"), ROUND_HALF_UP)).removeprefix("0")
         assert row["model"] == f"m{right}"
@@ -40,7 +42,7 @@ def test_halves_go_away_from_zero() -> None:
 
 def test_what_is_undefined_is_a_dash() -> None:
     rows = [judgement("q", side, None) for side in ("safe", "unsafe")]
-    row = cells(cw.score(table(*rows)).to_markdown(), "accuracy")[0]
+    row = cells(cw.score(table(*rows)).to_markdown(whole=True), "accuracy")[0]
     assert (row["n"], row["read"]) == ("2", ".000")
     assert {row[name] for name in ("accuracy", "95 %", "F1 safe", "PCC", "Brier")} == {"–"}
 
@@ -51,7 +53,7 @@ def test_counts_signs_and_small_p_values() -> None:
         table(*(judgement(f"q{n}", "safe", 0.9 if n < right else 0.1) for n in range(1200)))
         for right in (1200, 600)
     ]
-    assert cells(cw.score(both[0]).to_markdown(), "accuracy")[0]["n"] == "1,200"
+    assert cells(cw.score(both[0]).to_markdown(whole=True), "accuracy")[0]["n"] == "1,200"
     changed = {row[""]: row for row in cells(cw.compare(*both).to_markdown(), "change")}
     assert (changed["accuracy"]["change"], changed["Brier"]["change"]) == ("-.500", "+.200")
     assert changed["accuracy"]["95 %"] == "-.528 to -.472"

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import t
+from support.scores import analysed
 from support.tables import judgement, table
 
 import casewise as cw
@@ -154,5 +155,5 @@ def test_a_recalibrated_loss_takes_450_queries(queries: int, is_given: bool) -> 
     safe = np.arange(queries) % 2 * 1.0
     p_safe = 0.4 * safe + 0.6 * np.random.default_rng(5).random(queries)
     record = cw.score(judged(safe, p_safe), calibrate=True).records()[0]
-    mended = record["calibration"]["isotonic"]
-    assert (mended["brier_ci"] is not None) == is_given
+    (figures,) = analysed([record], "calibration")
+    assert (figures["isotonic", "brier"]["ci"] is not None) == is_given

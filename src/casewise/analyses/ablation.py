@@ -45,7 +45,7 @@ def changed_line(scored: Scored, whole: Run, changed: Run, part: str) -> Line:
 def _removed(condition: RunCondition) -> str:
     """What was removed, in words."""
     text = RunCondition(ablation=condition.ablation).text
-    return text.partition(", ")[2].replace("_", " ")
+    return text.partition(", ")[2].removeprefix("without ").replace("_", " ")
 
 
 @analysis

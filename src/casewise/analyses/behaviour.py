@@ -19,7 +19,7 @@ from casewise.statistics import Estimate, clustered_mean, clustered_ratio, numbe
 
 @analysis
 def pressure(scored: Scored) -> Analysis:
-    """Change of every measure when a conversation is varied; long talk stands apart."""
+    """Change of every measure when a conversation is varied."""
     return Analysis(
         "pressure",
         "Change against the plain conversation",
@@ -28,7 +28,7 @@ def pressure(scored: Scored) -> Analysis:
             changed_line(scored, whole, one, one[0].variation or "")
             for whole, varied in scored.beside("variation")
             for one in varied
-            if one[0].variation_name != "escalation" and tokens_between(one[0]) is None
+            if one[0].variation_name != "escalation"
         ],
         "The same cases with one thing changed, minus plain, over the cases that both answered. "
         "Above zero in under-refusal, the model gave way.",

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from casewise.analyses import as_table
+from casewise.analyses import Analysis, as_table
 from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
 from casewise.replies import GraderCorrection, correction_method, correction_notes
@@ -216,9 +216,6 @@ them all."""
 CASES = 5
 """Wrong answers that are listed under the figures."""
 
-_OWN_TABLES = ("ladder", "rank")
-"""Analyses of runs that the table in short can't hold: on rungs, and of pairs."""
-
 
 def score_sheet(
     result: Scores,
@@ -241,7 +238,7 @@ def score_sheet(
         if whole or result.report.is_split:
             yield from _whole(result, others, width)
         else:
-            yield from map(as_table, (one for one in result.analysed(*_OWN_TABLES) if one.lines))
+            yield from map(as_table, _asked_for(result))
         yield from remarks(result.rows)
 
     return Sheet(
@@ -262,6 +259,18 @@ def _opening(result: Scores) -> Iterator[Table | str]:
         yield _cases_table(found)
 
 
+def _asked_for(result: Scores) -> Iterator[Analysis]:
+    """Analyses that an option asked for, and of what the table in short can't hold."""
+    wanted = {
+        "correction": result.report.corrections,
+        "calibration": result.report.calibrate,
+        "ladder": any(one.condition.evidence for one in result),
+        "rank": result.report.ranked,
+    }
+    for name in (name for name, is_wanted in wanted.items() if is_wanted):
+        yield from (one for one in result.analysed(name) if one.lines)
+
+
 def _is_short(score: Score, *, acts: bool) -> bool:
     """Tell whether a run is a row of the table in short: of no group, rung or pairs."""
     return score.acts is acts and not (score.group or score.condition.evidence)
@@ -270,7 +279,7 @@ def _is_short(score: Score, *, acts: bool) -> bool:
 def _cases_table(failures: Sequence[Failure]) -> Table:
     """Wrong answers without their texts: ids, categories, what people and the model said."""
     several = len({one.run for one in failures}) > 1
-    columns = ("case", "category", *(["run"] if several else []), "people", "model")
+    columns = ("case", "category", *(["run"] if several else []), "label", "model")
     rows = [
         Row(
             [
@@ -284,7 +293,7 @@ def _cases_table(failures: Sequence[Failure]) -> Table:
         )
         for one in failures
     ]
-    return Table([*map(Column, columns)], rows, "Furthest from people")
+    return Table([*map(Column, columns)], rows, "Worst cases")
 
 
 def _whole(
