@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from casewise.choices import UnreadPolicy
-from casewise.judgements.schema import OF_CASE, all_distinct
+from casewise.judgements.schema import OF_CASE
 from casewise.protocols import CONDITION, RunCondition, acting
 from casewise.sheets import percent
 
@@ -17,20 +17,10 @@ def conditions(table: pl.DataFrame) -> Iterator[tuple[RunCondition, pl.DataFrame
 
     Runs that judge the same cases under one condition are kept apart.
     """
-    keys = [*CONDITION, "dataset_hash"]
-    for part in _parts(table, keys):
-        runs = [part] if all_distinct(part, ["case_id", "epoch"]) else _parts(part, ["run_id"])
-        for run in runs:
+    for part in table.partition_by(*CONDITION, "dataset_hash", maintain_order=True):
+        again = part.select(ANSWER_KEYS).is_duplicated().any()
+        for run in part.partition_by("run_id", maintain_order=True) if again else [part]:
             yield RunCondition.of_row(run.select(*RunCondition()).row(0, named=True)), run
-
-
-def _parts(table: pl.DataFrame, keys: list[str]) -> Iterator[pl.DataFrame]:
-    """Yield a table's groups, in order of appearance."""
-    # By hashes: group_by() on text takes several times a table's memory.
-    marks = table.select(pl.struct(keys).hash()).to_series()
-    distinct = marks.unique(maintain_order=True)
-    for mark in distinct:
-        yield table if len(distinct) == 1 else table.filter(marks == mark)
 
 
 ANSWER_KEYS = ["case_id", "epoch"]

@@ -2,26 +2,23 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
-from casewise.errors import InputError
 from casewise.files import address_of
-from casewise.judgements.schema import OF_CASE, TEXTS, complete_table, filled_columns
+from casewise.judgements.runs import folder_of
+from casewise.judgements.schema import OF_CASE, TEXTS, make_table
 from casewise.logs import (
     ANSWERED_BY,
     CUT,
     CUT_TURNS,
     ESTIMATED,
     GRADER,
-    SHARDS,
     TURN_DOUBTS,
     TURNS_BY,
-    Asked,
     Attempts,
     LoggedRun,
     LogHeader,
@@ -83,49 +80,43 @@ def _turn_rows(
     if not wanted:
         yield row
         return
-    score = record.score
-    graded = str(score.metadata.get("turns") or "").split() if score is not None else []
-    cut = str(score.metadata.get(CUT_TURNS) or "").split() if score is not None else []
-    by, doubts = _by_turn(score.metadata, len(graded)) if score is not None else ({}, {})
-    said = _turns_said(record.messages, len(graded)) if texts else []
+    said = record.score.metadata if record.score is not None else {}
+    graded = str(said.get("turns") or "").split()
+    cut = str(said.get(CUT_TURNS) or "").split()
+    doubts = str(said.get(TURN_DOUBTS) or "").split()
+    by = {
+        number: name
+        for name, numbers in said.get(TURNS_BY, {}).items()
+        for number in numbers.split()
+    }
+    messages = _live_turns(record.messages, len(graded)) if texts else []
     for place, expected in enumerate(wanted):
+        number = str(place + 1)
+        reached = place < len(graded)
         turn: dict[str, Any] = {
-            "case_id": f"{row['case_id']}:turn-{place + 1}",
+            "case_id": f"{row['case_id']}:turn-{number}",
             "expected": expected,
+            "intended": _INTENDED.get(expected),
+            "doubt": float(doubts[place]) if reached and doubts[place] != "-" else None,
+            "graded_by": by.get(number),
         }
-        turn["intended"] = _INTENDED.get(expected)
         if texts:
-            turn["query"], turn["answer"] = said[place] if place < len(said) else (None, None)
+            turn["query"], turn["answer"] = messages[place] if reached else (None, None)
         if row["error"] is None:
-            found = graded[place] if place < len(graded) else "unreached"
+            found = graded[place] if reached else "unreached"
             turn |= {
                 "status": "ok" if found in _COUNTED else "unparsed",
                 "response_class": found if found in (*_COUNTED, "undetermined") else None,
             }
         if row.get(CUT):
-            turn[CUT] = str(place + 1) in cut
-        turn["doubt"] = doubts.get(place)
-        turn["graded_by"] = by.get(place)
+            turn[CUT] = number in cut
         if place:
             # What the whole conversation took stands with its first turn.
             turn |= dict.fromkeys(_ONCE)
         yield row | turn
 
 
-def _by_turn(said: Mapping[str, Any], turns: int) -> tuple[dict[int, str], dict[int, float]]:
-    """Grader and doubt of each reply, by its place."""
-    doubts = said[TURN_DOUBTS].split()
-    return (
-        {
-            int(number) - 1: name
-            for name, places in said[TURNS_BY].items()
-            for number in places.split()
-        },
-        {place: float(one) for place, one in enumerate(doubts[:turns]) if one != "-"},
-    )
-
-
-def _turns_said(messages: Sequence[tuple[str, str]], live: int) -> list[tuple[str, str]]:
+def _live_turns(messages: Sequence[tuple[str, str]], live: int) -> list[tuple[str, str]]:
     """Message of the user and reply, in each turn that was reached."""
     places = [at for at, (role, _) in enumerate(messages) if role == "assistant"]
     return [(messages[at - 1][1], messages[at][1]) for at in places[len(places) - live :]]
@@ -177,107 +168,53 @@ def _usage(usages: Iterable[TokenUsage]) -> dict[str, Any]:
     }
 
 
-Keep = Callable[[Iterable[Mapping[str, Any]]], None]
-
-
 def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LoggedRun], list[str]]:
     """The runs that logs are of, in their order, with a note on each that did not end."""
     runs = sorted(runs_of(headers), key=lambda run: run.first.order)
     return runs, [
-        f"{_place(run)}: the run ended early ({run.stopped}); what it has counts"
+        f"{address_of(run.first.path if run.alone else folder_of(run.first.path))}: the run ended "
+        f"early ({run.stopped}); what it has counts"
         for run in runs
         if run.stopped
     ]
 
 
-def _place(run: LoggedRun) -> str:
-    """Address of a run's log, or of the folder of its logs."""
-    path = run.first.path
-    if run.alone:
-        return address_of(path)
-    return address_of(
-        path.parent.parent.parent if path.parent.parent.name == SHARDS else path.parent
-    )
-
-
 def read_judgements(
-    run: LoggedRun, *, texts: bool = False, keep: Keep | None = None
-) -> pl.DataFrame:
-    """The judgement table of a run, in the order of its data set.
+    run: LoggedRun, *, texts: bool = False
+) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """The judgement table of a run, in the order of its data set, and the rows it was made of.
 
     A case that stands in several of its logs counts once; see ``counting``.
 
     Args:
         run: Its logs.
-        texts: Read answers and explanations whole, and the cases' texts.
-        keep: Given the rows with their texts, if these are read.
+        texts: Read answers and explanations whole, and the cases' texts, which only the rows have.
     """
-    # A log at a time: as rows, judgements take ten times the memory that they take in a table.
-    logs = [_read(header, run, texts, keep) for header in run.logs]
-    table = pl.concat([log.table for log in logs], how="diagonal")
-    if len(logs) > 1:
-        counted = _counted(logs)
-        # Usually all count, and a copy of a large table is as large.
-        if not counted.all():
-            table = table.filter(counted)
-        table = table.sort(_PLACE, "epoch", maintain_order=True)
-    planned = None
-    if run.planned is not None:
-        # A sample may have several rows, a turn each; one that is not there counts as one.
-        planned = len(table) + max(0, run.planned - table.select(_PLACE, "epoch").n_unique())
-    whole = complete_table(
-        table, dict(run.condition) | {"planned": planned, "stopped": run.stopped}
-    )
-    return _without_strangers(whole, table[ANSWERED_BY])
-
-
-_PLACE = "_place"
-"""Column with a sample's place in the whole run."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Rows of one log."""
-
-    table: pl.DataFrame
-    asked: list[Asked]
-    """Case and epoch of each row."""
-    attempts: Attempts
-
-
-def _counted(logs: Sequence[_Read]) -> pl.Series:
-    """Mask of rows of attempts that count."""
-    counted = counting([log.attempts for log in logs])
-    found = [
-        asked in attempts
-        for log, attempts in zip(logs, counted, strict=True)
-        for asked in log.asked
+    logs = [
+        (header, [one for one in read_records(header, whole=texts) if not one.in_flight])
+        for header in run.logs
     ]
-    return pl.Series(found, dtype=pl.Boolean)
-
-
-def _read(header: LogHeader, run: LoggedRun, texts: bool, keep: Keep | None) -> _Read:
-    records = [one for one in read_records(header, whole=texts) if not one.in_flight]
+    counted = counting([Attempts.of_records(header, records) for header, records in logs])
+    ranked = []
+    for (header, records), attempts in zip(logs, counted, strict=True):
+        places = header.places
+        ranked += [
+            ((places.get(one.case, len(places)), one.epoch), one)
+            for one in records
+            if (one.case, one.epoch) in attempts
+        ]
     # Samples end in the order in which answers come; sums in another order end in other digits.
-    places = header.places
-    ranked = [((places.get(one.case, len(places)), one.epoch), one) for one in records]
     ranked.sort(key=itemgetter(0))
-    condition = run.condition
-    rows, asked, at = [], list[Asked](), list[int]()
-    for (place, epoch), record in ranked:
-        try:
-            found = rows_of(record, condition, texts=texts)
-        except KeyError as error:
-            problem = f"a log of another edition of casewise, whose scores have no {error}"
-            raise InputError(problem, file=header.path) from None
-        rows += found
-        asked += [(record.case, epoch)] * len(found)
-        at += [place] * len(found)
-    names = pl.Series(ANSWERED_BY, [row.pop(ANSWERED_BY, None) for row in rows], pl.String)
-    if keep is not None:
-        keep(rows)
-    table = filled_columns(rows, condition).with_columns(names, pl.Series(_PLACE, at, pl.Int64))
-    return _Read(table, asked, Attempts.of_records(header, records))
+    condition = dict(run.condition)
+    rows = [row for _, one in ranked for row in rows_of(one, condition, texts=texts)]
+    answered_by = pl.Series([row.get(ANSWERED_BY) for row in rows], dtype=pl.String)
+    # A sample may have several rows, a turn each; one that is not there counts as one.
+    missing = None if run.planned is None else max(0, run.planned - len(ranked))
+    table = make_table(rows).with_columns(
+        planned=pl.lit(None if missing is None else len(rows) + missing, pl.Int64),
+        stopped=pl.lit(run.stopped, pl.String),
+    )
+    return _without_strangers(table, answered_by), rows
 
 
 _SAID = ("verdict", "p_safe", "raw_score", "mass", "numbers", "response_class", "doubt", "mentions")

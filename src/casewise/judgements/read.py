@@ -18,12 +18,9 @@ from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of, read_bytes
 from casewise.judgements.logs import choose_logs, read_judgements
 from casewise.judgements.outputs import read_outputs
-from casewise.judgements.runs import command_to_resume
+from casewise.judgements.runs import recorded_command
 from casewise.judgements.schema import (
-    OF_CASE,
-    TEXTS,
     WHOLE,
-    all_distinct,
     make_table,
     read_case_rows,
     read_table,
@@ -31,38 +28,21 @@ from casewise.judgements.schema import (
 from casewise.logs import LoggedRun, list_logs, read_header
 from casewise.protocols import CONDITION, RunCondition
 
-_FIELDS = ("query_id", "category", "published_safe_rate")
-_KEPT = ("case_id", *OF_CASE, *TEXTS, WHOLE)
+_FIELDS = ("query_id", "query", "context", "category", "intended", "published_safe_rate")
 
 
-class CaseGatherer:
-    """Gathers each case by its id, from rows that hold the keys ``TEXTS`` beside the table's.
+def _gather(found: dict[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Keep what rows with ``TEXTS`` say of cases that are new.
 
     A shortened or swapped context keeps its case's id; so only rows of whole contexts count, and
-    rows with a context are preferred to rows without. Published outputs give back their cases
-    whole; a log has no more of the votes than their counts.
+    rows with a context are preferred to rows without.
     """
-
-    def __init__(self) -> None:
-        self._found: dict[str, Mapping[str, Any]] = {}
-
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Keep what the rows say of cases that are new."""
-        for row in rows:
-            if _is_changed(row):
-                continue
-            known = self._found.get(row["case_id"])
-            if known is None or (known["context"] is None and row["context"] is not None):
-                self._found[row["case_id"]] = {name: row.get(name) for name in _KEPT}
-
-    @property
-    def cases(self) -> dict[str, Case]:
-        """The cases, in the order in which they came."""
-        return {name: row[WHOLE] or _case(row) for name, row in self._found.items()}
-
-
-def _is_changed(row: Mapping[str, Any]) -> bool:
-    return row.get("query") is None or _changes_contexts(row.get("ablation"), row.get("variant"))
+    for row in rows:
+        if row["query"] is None or _changes_contexts(row.get("ablation"), row.get("variant")):
+            continue
+        known = found.setdefault(row["case_id"], row)
+        if known["context"] is None and row["context"] is not None:
+            found[row["case_id"]] = row
 
 
 @cache
@@ -72,16 +52,18 @@ def _changes_contexts(ablation: str | None, variant: str | None) -> bool:
 
 
 def _case(row: Mapping[str, Any]) -> Case:
+    """The case of a row: whole of a published output; a log has counts of the votes alone."""
+    if WHOLE in row:
+        return row[WHOLE]  # type: ignore[no-any-return]
     votes = {"safe": row["votes_safe"], "unsafe": row["votes_unsafe"]}
-    given = {
-        "id": row["case_id"],
-        "query": row["query"],
-        "context": row["context"],
-        "history": row["history"] or (),
-        "intended": row["intended"],
-        "votes": votes if None not in votes.values() else None,
-    }
-    return Case.model_validate(given | {name: row[name] for name in _FIELDS})
+    return Case.model_validate(
+        {name: row[name] for name in _FIELDS}
+        | {
+            "id": row["case_id"],
+            "history": row["history"] or (),
+            "votes": votes if None not in votes.values() else None,
+        }
+    )
 
 
 _HOUSEKEEPING = {
@@ -134,33 +116,46 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
         InputError: A path is missing or can't be read, nothing was recognised, or nothing was
             judged yet.
     """
-    named, notes = _expand(paths)
-    tables = [path for path, kind in named if kind is _Kind.TABLE]
-    frames = [read_table(path) for path in tables]
-    gatherer = CaseGatherer() if texts else None
-    if gatherer is not None:
-        for path in tables:
-            gatherer.add(read_case_rows(path))
-    outputs = [path for path, kind in named if kind is _Kind.OUTPUT]
-    frames += _read_outputs(outputs, gatherer)
-    logs = [path for path, kind in named if kind is _Kind.LOG]
-    found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not frames)
-    frames += [one for _, one in found]
+    kinds, notes = _expand(paths)
+    frames: dict[Path, pl.DataFrame] = {}
+    found: dict[str, Mapping[str, Any]] = {}
+    for path in _of(kinds, _Kind.TABLE):
+        frames[path] = read_table(path)
+        if texts:
+            _gather(found, read_case_rows(path))
+    shared = SharedCases()
+    for path in _of(kinds, _Kind.OUTPUT):
+        rows = list(read_outputs(path, shared))
+        frames[path] = make_table(rows)
+        if texts:
+            _gather(found, rows)
+    runs, log_notes = _choose_logs(_of(kinds, _Kind.LOG), set(paths), alone=not frames)
+    unjudged = []
+    for run in runs:
+        table, rows = read_judgements(run, texts=texts)
+        frames[run.first.path] = table
+        if texts:
+            _gather(found, rows)
+        if not len(table):
+            unjudged.append(Unjudged(run.condition, run.planned))
     if not frames:
         raise InputError(
             "nothing to score: no log, judgement table or CASE-Bench output was recognised",
             file=_places(paths),
         )
-    table = _each_once(pl.concat(frames))
-    if apart:
-        files = (*tables, *outputs, *(run.first.path for run, _ in found))
-        table = _told_apart(table, dict(zip(files, frames, strict=True)))
-    empty = [header for header, one in found if not len(one)]
+    # A judgement may stand in several of the paths.
+    keys = ["run_id", *CONDITION, "case_id", "epoch"]
+    table = pl.concat(frames.values()).unique(keys, maintain_order=True)
     if not len(table):
-        raise nothing_judged(empty, paths)
-    cases = gatherer.cases if gatherer is not None else {}
-    unjudged = tuple(Unjudged(one.condition, one.planned) for one in empty)
-    return Judgements(table, (*notes, *log_notes), cases, unjudged)
+        raise nothing_judged(runs, paths)
+    if apart:
+        table = _told_apart(table, frames)
+    cases = {id: _case(row) for id, row in found.items()}
+    return Judgements(table, (*notes, *log_notes), cases, tuple(unjudged))
+
+
+def _of(kinds: Mapping[Path, _Kind], wanted: _Kind) -> list[Path]:
+    return [path for path, kind in kinds.items() if kind is wanted]
 
 
 def _told_apart(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.DataFrame:
@@ -179,12 +174,13 @@ def _told_apart(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.
 
 
 def nothing_judged(logs: Sequence[LoggedRun], paths: Iterable[Path]) -> InputError:
-    """Error for paths that hold no judgement; where there are logs, with the command to resume."""
+    """Error for paths that hold no judgement; where there are logs, with the command to go on."""
     if not logs:
         return InputError("no judgement is in it", file=_places(paths), expected="some rows")
+    command = recorded_command(logs[0].first.path)
     return InputError(
-        "nothing was judged yet: the run was stopped before its first judgements were written. "
-        f"To go on: {command_to_resume(logs)}",
+        "nothing was judged yet: the run was stopped before its first judgements were written"
+        + (f". To go on: {command}" if command else ""),
         file=_places(paths),
     )
 
@@ -193,55 +189,19 @@ def _places(paths: Iterable[Path]) -> str:
     return ", ".join(dict.fromkeys(address_of(path) for path in paths))
 
 
-def _read_outputs(paths: Sequence[Path], gatherer: CaseGatherer | None) -> list[pl.DataFrame]:
-    """Tables of published output files, and their cases to the gatherer.
-
-    A file at a time: as rows, judgements take ten times the memory that they take in a table.
-    """
-    frames, shared = [], SharedCases()
-    for path in paths:
-        rows = list(read_outputs(path, shared))
-        if gatherer is not None:
-            gatherer.add(rows)
-        frames.append(make_table(rows))
-    return frames
-
-
-def _each_once(table: pl.DataFrame) -> pl.DataFrame:
-    """Table with each judgement once, though it stands in several of the paths."""
-    keys = ["run_id", *CONDITION, "case_id", "epoch"]
-    return table if all_distinct(table, keys) else table.unique(keys, maintain_order=True)
-
-
-def _read_logs(
-    paths: Sequence[Path], named: set[Path], gatherer: CaseGatherer | None, *, alone: bool
-) -> tuple[list[tuple[LoggedRun, pl.DataFrame]], list[str]]:
-    """Logs with their tables; those in a folder that can't be used are passed over with a note.
-
-    Where there is nothing else, or where a person named the file, that is an error.
-    """
-    if not paths:
-        return [], []
-    logs, notes = _choose_logs(paths, named, alone=alone)
-    keep = gatherer.add if gatherer is not None else None
-    # A log at a time: as rows, judgements take ten times the memory that they take in a table.
-    texts = gatherer is not None
-    return [(log, read_judgements(log, texts=texts, keep=keep)) for log in logs], notes
-
-
 def find_logs(paths: Sequence[Path]) -> tuple[list[LoggedRun], list[str]]:
     """Logged runs among the paths, and notes on what is passed over.
 
     Raises:
         InputError: A path is missing or can't be read, or there is no log.
     """
-    named, notes = _expand(paths)
-    logs = [path for path, kind in named if kind is _Kind.LOG]
+    kinds, notes = _expand(paths)
+    logs = _of(kinds, _Kind.LOG)
     if not logs:
         raise InputError(
             "no Inspect log here", file=_places(paths), expected="a log folder or .eval files"
         )
-    others = [path.name for path, kind in named if kind is not _Kind.LOG]
+    others = [path.name for path, kind in kinds.items() if kind is not _Kind.LOG]
     notes += [f"passed over what is no log: {some(others)}"] if others else []
     chosen, log_notes = _choose_logs(logs, set(paths), alone=True)
     return chosen, [*notes, *log_notes]
@@ -250,6 +210,12 @@ def find_logs(paths: Sequence[Path]) -> tuple[list[LoggedRun], list[str]]:
 def _choose_logs(
     paths: Sequence[Path], named: set[Path], *, alone: bool
 ) -> tuple[list[LoggedRun], list[str]]:
+    """Logged runs; a log in a folder that can't be used is passed over with a note.
+
+    Where there is nothing else, or where a person named the file, that is an error.
+    """
+    if not paths:
+        return [], []
     headers, passed_over = [], []
     for path in paths:
         try:
@@ -264,34 +230,29 @@ def _choose_logs(
     return logs, [*(f"passed over {error}" for error in passed_over), *notes]
 
 
-def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]:
-    named: dict[Path, _Kind] = {}
+def _expand(paths: Sequence[Path]) -> tuple[dict[Path, _Kind], list[str]]:
+    """The files that paths name or hold, by kind, and notes on what is passed over."""
+    kinds: dict[Path, _Kind] = {}
     notes = []
     for path in paths:
         if is_elsewhere(path):
-            named |= dict.fromkeys(_logs_elsewhere(path), _Kind.LOG)
+            kinds |= dict.fromkeys(_logs_elsewhere(path), _Kind.LOG)
             continue
         path = place_of(path)
         if not path.exists():
             raise InputError("no such file or folder", file=path)
-        inside = _files(path) if path.is_dir() else [path]
-        passed_over = []
-        for file in inside:
-            kind = _kind(file)
-            if kind is not _Kind.OTHER:
-                named.setdefault(file, kind)
-            elif not path.is_dir():
-                raise InputError(
-                    "not recognised",
-                    file=path,
-                    expected="a log folder, an .eval file, a judgement table (.parquet, .csv), "
-                    "or a CASE-Bench output file",
-                )
-            else:
-                passed_over.append(file.name)
-        if passed_over:
-            notes.append(f"{path}: passed over {some(passed_over)}")
-    return list(named.items()), notes
+        found = {file: _kind(file) for file in (_files(path) if path.is_dir() else [path])}
+        others = [file.name for file, kind in found.items() if kind is _Kind.OTHER]
+        if others and not path.is_dir():
+            raise InputError(
+                "not recognised",
+                file=path,
+                expected="a log folder, an .eval file, a judgement table (.parquet, .csv), "
+                "or a CASE-Bench output file",
+            )
+        notes += [f"{path}: passed over {some(others)}"] if others else []
+        kinds |= found
+    return kinds, notes
 
 
 def _logs_elsewhere(path: Path) -> list[Path]:

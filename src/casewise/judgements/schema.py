@@ -3,13 +3,13 @@
 import io
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from casewise.errors import InputError
+from casewise.errors import InputError, first_line
 from casewise.files import check_size, guard_cell, read_bytes, unguard_cell
 from casewise.protocols import ResponseClass, acting
 
@@ -112,50 +112,10 @@ WHOLE = "case"
 
 def make_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows (any keys of ``SCHEMA``) as a table with every column."""
-    return complete_table(filled_columns(list(rows)))
-
-
-def filled_columns(rows: Sequence[Mapping[str, Any]], apart: Container[str] = ()) -> pl.DataFrame:
-    """Columns of the table that some row fills, and always case and epoch.
-
-    Most columns mean nothing for most runs, and an empty one takes as much memory as a short text.
-
-    Args:
-        rows: Rows of any keys of ``SCHEMA``.
-        apart: Columns to leave out.
-    """
-    filled = [
-        name
-        for name in SCHEMA
-        if name in ("case_id", "epoch")
-        or (name not in apart and any(row.get(name) is not None for row in rows))
-    ]
-    return pl.DataFrame([_filled_column(name, [row.get(name) for row in rows]) for name in filled])
-
-
-def _filled_column(name: str, values: Sequence[Any]) -> pl.Series:
-    """A column of the table; a text that many rows share is held once."""
-    if SCHEMA[name] == pl.String:
-        places = {text: place for place, text in enumerate(dict.fromkeys(values))}
-        if 2 * len(places) < len(values):
-            texts = pl.Series(name, list(places), pl.String)
-            return texts.gather([places[text] for text in values])
-    return pl.Series(name, values, SCHEMA[name])
-
-
-def complete_table(found: pl.DataFrame, same: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """A table with every column, those that it lacks with one value in all rows.
-
-    Args:
-        found: Some columns of the table.
-        same: The values; None where nothing is said.
-    """
-    same = same or {}
-    kinds = ((name, kind) for name, kind in SCHEMA.items() if name not in found.columns)
-    # As literals: one value for a whole column takes no room.
-    return found.with_columns(
-        pl.lit(same.get(name), kind).alias(name) for name, kind in kinds
-    ).select(*SCHEMA)
+    rows = list(rows)
+    return pl.DataFrame(
+        [pl.Series(name, [row.get(name) for row in rows], kind) for name, kind in SCHEMA.items()]
+    )
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -169,18 +129,14 @@ def read_table(path: Path) -> pl.DataFrame:
             table = _each_text(pl.read_csv(read_bytes(path), infer_schema=False), unguard_cell)
         else:
             table = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"not a judgement table: {reason}", file=path) from None
-    check_size(table, path)
-    lacking = [name for name in _NEEDED if name not in table.columns]
-    if lacking:
-        raise InputError("not a judgement table: a column is missing", file=path, field=lacking[0])
-    try:
+        check_size(table, path)
+        lacking = next((name for name in _NEEDED if name not in table.columns), None)
+        if lacking is not None:
+            problem = "not a judgement table: a column is missing"
+            raise InputError(problem, file=path, field=lacking)
         table = table.select(_column(table, name, kind) for name, kind in SCHEMA.items())
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"wrong values in the judgement table: {reason}", file=path) from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"not a judgement table: {first_line(error)}", file=path) from None
     _check_values(table, path)
     return table.with_columns(
         pl.col("query_id").fill_null(pl.col("case_id")), pl.col("epoch").fill_null(1)
@@ -205,16 +161,11 @@ def read_case_rows(path: Path) -> list[dict[str, Any]]:
 def _each_text(table: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
     """Table with the guard of its texts put on, or taken off, by ``change``."""
     for name in table.select(pl.col(pl.String)).columns:
-        # Few texts begin so, and only those need Python.
-        found = table[name].filter(table[name].str.contains(_MAY_RUN)).unique()
-        changed = {text: change(text) for text in found}
+        texts = table[name].drop_nulls().unique()
+        changed = {text: new for text in texts if (new := change(text)) != text}
         if changed:
             table = table.with_columns(pl.col(name).replace(changed))
     return table
-
-
-_MAY_RUN = r"^['\s\x00-\x20=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"
-"""Quick pattern of all texts that a guard may change, and of some more."""
 
 
 def _column(table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
@@ -268,12 +219,6 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
             )
 
 
-def all_distinct(table: pl.DataFrame, keys: Sequence[str]) -> bool:
-    """Tell whether no two rows agree in all keys."""
-    # By hashes: unique() takes several times a table's memory even where nothing is repeated.
-    return int(table.select(pl.struct(keys).hash().n_unique()).item()) == len(table)
-
-
 _CLASSES = [str(one) for one in ResponseClass if one is not ResponseClass.UNDETERMINED]
 _STATUSES = ("ok", "unparsed", "refused", "error")
 
@@ -290,15 +235,13 @@ def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str] | None
         InputError: Another suffix.
     """
     out = io.BytesIO()
-    match path.suffix.lower():
-        case ".parquet":
-            table.write_parquet(out, metadata=dict(about or {}))
-        case ".csv":
-            _each_text(table, guard_cell).write_csv(out)
-        case _:
-            raise InputError(
-                "can't write a table of this kind", file=path, expected="a name in .parquet or .csv"
-            )
+    if path.suffix.lower() == ".parquet":
+        table.write_parquet(out, metadata=dict(about or {}))
+    elif path.suffix.lower() == ".csv":
+        _each_text(table, guard_cell).write_csv(out)
+    else:
+        problem = "can't write a table of this kind"
+        raise InputError(problem, file=path, expected="a name in .parquet or .csv")
     return out.getvalue()
 
 

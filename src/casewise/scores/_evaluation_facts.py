@@ -17,9 +17,7 @@ from casewise.judgements import (
     RunRecord,
     conditions,
     find_logs,
-    hidden_arguments,
     plain_notes,
-    run_commands,
     run_record,
     without_paths,
 )
@@ -383,10 +381,10 @@ def evaluation_facts(
         data=tuple(data),
         voters=voters(judgements.table),
         limits=find_limits(runs, data, overview),
-        commands=tuple(run_commands(used)),
-        hidden=hidden_arguments(used),
+        commands=tuple(dict.fromkeys(one.command for one in used if one.command)),
+        hidden=tuple(sorted({name for one in used for name in one.hidden_args})),
         left_out=left_out(runs, overview.scores),
-        notes=plain_notes(overview.notes, paths),
+        notes=plain_notes(overview.notes),
         scoring=scoring,
         seed=seed,
     )
