@@ -58,18 +58,22 @@ def test_one_case() -> None:
     assert row["accuracy_ci"] == pytest.approx([0.2065, 1.0], abs=1e-4)
 
 
-def test_the_first_answer_that_is_not_read_is_shown() -> None:
-    """As a literal, in one line and cut short: it may hold marks for a terminal."""
-    prose = "It depends\x1b[31m on\nthe user. " + "x" * 200
-    rows = [judgement(f"q{n}", answer='{"judgement": "safe"}') for n in range(3)]
-    rows += [judgement("odd", p_safe=None, answer=prose), judgement("z", p_safe=None, answer="No.")]
-    shown = str(cw.score(table(*rows)))
-    assert "2 unparsed of 5" in shown
-    assert "the first answer that is unparsed: 'It depends" in shown
-    assert " on the user. xxx" in shown
-    assert "x…'" in shown
-    assert "\x1b" not in shown
-    assert "No." not in shown
+def test_no_view_of_scores_holds_a_text_of_a_run(tmp_path: Path) -> None:
+    """Query, context, reply and unread answer are told by id, category and length alone."""
+    canary = "zanzibar-canary"
+    rows = [judgement(f"q{n}", answer=f"{canary} safe", explanation=canary) for n in range(3)]
+    rows += [judgement("q4", p_safe=0.1, answer=canary)]
+    rows += [judgement("odd", p_safe=None, answer=f"{canary} it depends")]
+    table(*rows).write_parquet(tmp_path / "t.parquet")
+    for source in (table(*rows), tmp_path / "t.parquet"):
+        scores = cw.score(source)
+        views = (str(scores), repr(scores[0]), scores.to_markdown(whole=True))
+        views += (scores._repr_html_(), json.dumps(scores.records()), str(scores.to_polars()))
+        for view in views:
+            assert canary not in view
+        assert "1 unparsed of 5" in views[0]
+        assert "the first answer that is unparsed has 26 characters" in views[0]
+        assert "q4" in views[0]
 
 
 def test_constant_predictions() -> None:

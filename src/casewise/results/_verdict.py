@@ -126,8 +126,10 @@ def remarks(scores: Sequence[Score]) -> list[str]:
                 "would put " + " and ".join(_bound_text(*one) for one in score.bounds.items()) + "."
             )
         if score.first_unread:
-            # As a literal, so that no control character reaches a terminal.
-            lines.append(f"{name}: the first answer that is unparsed: {score.first_unread!r}")
+            lines.append(
+                f"{name}: the first answer that is unparsed has {count(score.first_unread)} "
+                "characters; casewise report --reveal shows it."
+            )
         if score.partly:
             classes = [f"{n} {what.replace('_', ' ')}" for what, n in score.partly.items()]
             lines.append(

@@ -9,20 +9,6 @@ from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
 from casewise.scores._calibration import CALIBRATED
 from casewise.scores._changed_contexts import SMALLEST
-from casewise.scores._condition_scores import (
-    RuleAccuracy,
-    Score,
-    count_cut,
-    cut_note,
-    differences,
-    is_provisional,
-    mass_warning,
-    mean_mass,
-    rule_accuracies,
-    score_rows,
-    score_table,
-    score_together,
-)
 from casewise.scores._evaluation_facts import (
     DataFacts,
     EvaluationFacts,
@@ -65,6 +51,20 @@ from casewise.scores._run_comparison import (
 )
 from casewise.scores._score_records import as_record, comparison_records, correction_record
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
+from casewise.scores.score import (
+    RuleAccuracy,
+    Score,
+    count_cut,
+    cut_note,
+    differences,
+    is_provisional,
+    mass_warning,
+    mean_mass,
+    rule_accuracies,
+    score_rows,
+    score_table,
+    score_together,
+)
 from casewise.statistics import BY_DESIGN, LEAST_EFFECTIVE, Estimate, RareRate
 
 __all__ = [

@@ -17,7 +17,7 @@ from casewise.cases import GROUPS
 from casewise.judgements import ANSWER_KEYS, conditions
 from casewise.measures import Scoring
 from casewise.protocols import ResponseClass, RunCondition, is_acting
-from casewise.scores._condition_scores import Score, differences, score_together, weighted_sum
+from casewise.scores.score import Score, differences, score_together
 from casewise.statistics import (
     BoolArray,
     Clusters,
@@ -26,6 +26,7 @@ from casewise.statistics import (
     clustered_mean,
     clustered_ratio,
     combine,
+    moved_enough,
     number_clusters,
     of_enough,
 )
@@ -424,3 +425,13 @@ def _weights(group: str) -> dict[frozenset[str], float]:
             weights[everyone - kept] = -weight
             weights[everyone - kept - {group}] = weight
     return weights
+
+
+def weighted_sum(terms: Sequence[tuple[float, Score]]) -> dict[str, Estimate]:
+    """Weighted sum of scores in every measure; undefined where one of them is."""
+    return {
+        name: moved_enough(
+            combine([(weight, score.measures[name]) for weight, score in terms]), len(terms)
+        )
+        for name in terms[0][1].measures
+    }

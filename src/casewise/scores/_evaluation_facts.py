@@ -23,8 +23,8 @@ from casewise.judgements import (
 )
 from casewise.measures import Scoring
 from casewise.protocols import LOW_MASS, RunCondition
-from casewise.scores._condition_scores import Score
 from casewise.scores._overview import Overview
+from casewise.scores.score import Score
 
 _SCRIPT = "script:"
 """Prefix of the ids of the turns of a deployment's conversation."""

@@ -9,7 +9,7 @@ from casewise.choices import Family
 from casewise.judgements import conditions
 from casewise.measures import Scoring, family_of, headline, labelled_rows, make_answers, measure
 from casewise.protocols import RunCondition
-from casewise.scores._condition_scores import Score, differences, score_together
+from casewise.scores.score import Score, differences, score_together
 from casewise.statistics import Estimate, independent_difference, ratio
 
 

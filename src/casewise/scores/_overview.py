@@ -19,7 +19,6 @@ from casewise.measures import Scoring, family_of, label_fields, make_answers, ou
 from casewise.protocols import RunCondition, find_variation
 from casewise.replies import CheckFile
 from casewise.scores._changed_contexts import AblationChange
-from casewise.scores._condition_scores import Score
 from casewise.scores._failures import (
     MARKS,
     Failure,
@@ -30,6 +29,7 @@ from casewise.scores._failures import (
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
 from casewise.scores._run_comparison import Comparison
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
+from casewise.scores.score import Score
 from casewise.statistics import FloatArray, IntArray, bin_places, credits
 
 OF_BROWSED_CASE = (

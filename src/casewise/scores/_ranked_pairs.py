@@ -8,7 +8,7 @@ from casewise.choices import Split
 from casewise.judgements import conditions
 from casewise.measures import Scoring
 from casewise.protocols import PREFERS, RunCondition
-from casewise.scores._condition_scores import Score, score_table
+from casewise.scores.score import Score, score_table
 
 
 def ranked_pairs(table: pl.DataFrame, scoring: Scoring, by: Split | None = None) -> list[Score]:

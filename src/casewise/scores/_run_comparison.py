@@ -34,8 +34,8 @@ from casewise.measures import (
 )
 from casewise.protocols import BARE_RUNG, CONDITION, ResponseClass, RunCondition
 from casewise.replies import CheckFile, GraderCorrection, RepliedRun, correct_rates
-from casewise.scores._condition_scores import Score, differences, score_rows, score_together
 from casewise.scores._ladders import climb
+from casewise.scores.score import Score, differences, score_rows, score_together
 from casewise.statistics import (
     BY_DESIGN,
     DETECTABLE,
@@ -332,7 +332,7 @@ def _compare(
         run_state(a.rows, b.rows if same else None) for a, b in ((before, after), (after, before))
     ]
     first, second = (
-        replace(score, state=state, statuses=dict(state.statuses), bounds=ends)
+        replace(score, state=state, bounds=ends)
         for score, state, ends in zip(
             (first, second), states, _bounds(parts, states, rule, scoring), strict=True
         )

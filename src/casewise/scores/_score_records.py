@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from casewise.replies import PROVISIONAL, GraderCorrection, correction_notes, rules_note
-from casewise.scores._condition_scores import Score, is_provisional
 from casewise.scores._run_comparison import Comparison, Difference, right_after
+from casewise.scores.score import Score, is_provisional
 from casewise.sheets import json_interval, json_number
 from casewise.statistics import Bin, Estimate, effective_number
 
@@ -80,7 +80,10 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "left_out": one.left_out,
         "relabelled": one.relabelled,
         PROVISIONAL: any(map(is_provisional, one.scores)),
-        "scores": [as_record(score) for score in one.scores],
+        "scores": [
+            as_record(score) | {"statuses": dict(score.state.statuses) if score.state else {}}
+            for score in one.scores
+        ],
         "quadrants": _changes(one.quadrants),
         **_corrected(one),
         "changed": [
@@ -137,7 +140,7 @@ def as_record(score: Score) -> dict[str, Any]:
     record: dict[str, Any] = {
         name: score.condition[name] for name in ("model", "protocol", "delivery", "ablation")
     }
-    record |= score.group
+    record |= dict(score.group)
     record |= {
         "labels": str(score.labels),
         "unparsed": str(score.unparsed),

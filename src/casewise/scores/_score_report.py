@@ -38,9 +38,9 @@ from casewise.scores._changed_contexts import (
     faithfulness,
     shapley_shares,
 )
-from casewise.scores._condition_scores import BASELINE, Score, score_table
 from casewise.scores._ladders import LadderScore, ladder_scores
 from casewise.scores._ranked_pairs import ranked_pairs
+from casewise.scores.score import BASELINE, Score, score_table
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
@@ -156,14 +156,15 @@ def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> It
     kept = kept.filter(pl.col("votes_safe") + pl.col("votes_unsafe") > 0)
     if not len(kept):
         return
+    answered = baseline_table(kept, "always-safe")
     safe, unsafe = floats(kept, "votes_safe"), floats(kept, "votes_unsafe")
     if base.labels is LabelRule.INTENDED:
         right = np.where(kept["intended"] == "safe", safe, unsafe) / (safe + unsafe)
         figures = {"accuracy": float(right.mean())}
-        yield _row(base, len(kept), "one-person", figures)
+        yield _row(base, answered, "one-person", figures)
         return
     person = one_person(safe, unsafe)
-    yield _row(base, len(kept), "one-person", {"accuracy": person.accuracy, "pcc": person.pcc})
+    yield _row(base, answered, "one-person", {"accuracy": person.accuracy, "pcc": person.pcc})
     arms = kept["intended"].fill_null("").rank("dense").cast(pl.Int64).to_numpy()
     best = oracle(safe, unsafe, seed, arms)
     figures = {
@@ -172,12 +173,12 @@ def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> It
         "bce": best.bce,
         "brier": best.brier,
     }
-    paired = make_answers(baseline_table(kept, "always-safe"), Labels(safe, safe)).pairs
+    paired = make_answers(answered, Labels(safe, safe)).pairs
     figures["shift_pcc"] = _shift_ceiling(safe[paired], unsafe[paired])
     for side in ("safe", "unsafe"):
         here = (kept["intended"] == side).fill_null(False).to_numpy()
         figures[f"within_pcc_{side}"] = reliability_icc(safe[here], unsafe[here]).pcc
-    yield _row(base, len(kept), "ceiling", figures)
+    yield _row(base, answered, "ceiling", figures)
 
 
 def _shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
@@ -192,7 +193,7 @@ def _shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
     return math.sqrt(part) if part >= 0 else math.nan
 
 
-def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
+def _row(base: Score, rows: pl.DataFrame, name: str, figures: dict[str, float]) -> Score:
     """A row with some figures and no verdicts of its own; the others are undefined."""
     always = (row.name for row in scored() if Family.JUDGEMENTS in row.of and not row.is_optional)
     measures = dict.fromkeys(always, UNDEFINED)
@@ -200,16 +201,10 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
     return replace(
         base,
         condition=replace(base.condition, model=BASELINE + name, run_id=BASELINE + name),
-        n=n,
-        coverage=math.nan,
+        rows=rows,
         measures=measures,
-        bins=(),
-        merged_bins=(),
-        pairs=0,
-        coin={},
+        counted=None,
         bounds={},
-        statuses={},
-        cut=None,
     )
 
 
