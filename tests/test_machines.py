@@ -21,7 +21,6 @@ DYNAMIC = {
     "models/target_file.py": {"{env:NAME}"},
     "study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
     "machine.py": {"..._API_KEY", "HF_TOKEN"},
-    "cli/_options.py": {"CASEWISE_ATTEMPT_TIMEOUT"},
 }
 """What files read of the environment whose names don't stand in the call itself."""
 

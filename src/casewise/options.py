@@ -304,7 +304,6 @@ class RunOptions(ConditionOptions):
             PLACE,
             "SECONDS",
             least=1,
-            envvar="CASEWISE_ATTEMPT_TIMEOUT",
         ),
     ] = None
     batch: Annotated[

@@ -203,7 +203,9 @@ def dry(cli: Cli, *options: str, env: dict[str, str] | None = None) -> str:
 
 def test_a_dry_run_tells_of_names_and_addresses(cli: Cli, tmp_path: Path) -> None:
     local = ("-m", MODEL)
-    assert "which provider? Write openai/gpt-4o" in dry(cli, "-m", "gpt-4o")
+    assert "which provider? Write PROVIDER/gpt-4o, such as openai/gpt-4o" in dry(
+        cli, "-m", "gpt-4o"
+    )
     assert "nowhere/m: Model API nowhere" in dry(cli, "-m", "nowhere/m", *local)
     for address in ("127.0.0.1:9/v1", "htp://127.0.0.1:9/v1", "http://[bad/v1", "http://h:999999"):
         said = dry(cli, *local, "--model-base-url", address)

@@ -24,4 +24,3 @@ class Input(NamedTuple):
     """Name of the completion, where it isn't ``choices``."""
     least: float | None = None
     most: float | None = None
-    envvar: str | None = None

@@ -209,8 +209,6 @@ def _parameter(declared: Option) -> inspect.Parameter:
             autocompletion=getattr(_complete, about.complete, offered) if kind is str else None,
             min=about.least if is_number else None,
             max=about.most if is_number else None,
-            envvar=about.envvar,
-            show_envvar=False,
         )
     kind = str if declared.is_mapping else kind
     if about.axis:

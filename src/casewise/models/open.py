@@ -83,9 +83,6 @@ def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
 ATTEMPT_TIMEOUT_S = 300
 """Seconds after which one request is given up and sent again: a hung socket must not stop a run."""
 
-ATTEMPT_TIMEOUT = "CASEWISE_ATTEMPT_TIMEOUT"
-"""Environment variable of other seconds."""
-
 OPENAI_API = "openai-api/"
 """Prefix of models of any OpenAI-compatible server."""
 
@@ -97,21 +94,6 @@ _LOADED = ("hf/", "transformer_lens/", "nnterp/")
 
 _SERVED = ("vllm/", "sglang/")
 """Prefixes of providers that load models, too, unless a server's address is given."""
-
-
-def attempt_timeout(given: int | None = None) -> int:
-    """Seconds after which one request is given up and sent again.
-
-    Raises:
-        UsageError: The given seconds, or those of the environment, are no whole number above 0.
-    """
-    text = os.environ.get(ATTEMPT_TIMEOUT, "") if given is None else str(given)
-    if not text:
-        return ATTEMPT_TIMEOUT_S
-    if not text.isdecimal() or int(text) < 1:
-        name = ATTEMPT_TIMEOUT if given is None else "--attempt-timeout"
-        raise UsageError(f"{name} {text}: give seconds, 1 or more")
-    return int(text)
 
 
 def _without_hf(model: str) -> str | None:
@@ -127,16 +109,6 @@ def loads_weights(model: str, base_url: str | None) -> bool:
     return served or is_in_process(model) or model.startswith(_LOADED)
 
 
-_MAKERS = {
-    "openai": ("gpt-", "chatgpt-", "o1", "o3", "o4"),
-    "anthropic": ("claude",),
-    "google": ("gemini", "gemma"),
-    "mistral": ("mistral", "ministral", "codestral", "magistral"),
-    "grok": ("grok",),
-}
-"""Beginnings of models' names, by Inspect's provider of them."""
-
-
 def check_name(model: str) -> None:
     """Refuse the name of a model without its provider.
 
@@ -150,14 +122,10 @@ def check_name(model: str) -> None:
         raise ModelError(
             f"{model!r}: no name of a model: write PROVIDER/NAME, such as openai/gpt-4o"
         )
-    for maker, starts in _MAKERS.items():
-        if model.startswith(starts):
-            raise ModelError(
-                f"{model}: which provider? Write {maker}/{model}, or openai-api/SERVICE/{model}"
-            )
     raise ModelError(
-        f"{model}: which provider? Write PROVIDER/{model}: openai-api/SERVICE/{model} for a "
-        f"server that speaks OpenAI's protocol, casewise-hf/./{model} for a folder"
+        f"{model}: which provider? Write PROVIDER/{model}, such as openai/{model}; "
+        f"openai-api/SERVICE/{model} for a server that speaks OpenAI's protocol, "
+        f"casewise-hf/./{model} for a folder"
     )
 
 
@@ -330,7 +298,7 @@ def check_target(given: str, message: str) -> TargetCheck:
     """
     target = load_target(given)
     model = open_model(target.model, model_args=target.arguments)
-    timeout = attempt_timeout(target.timeout)
+    timeout = target.timeout or ATTEMPT_TIMEOUT_S
 
     async def ask() -> ModelOutput:
         # Once: Inspect's own, without the patience.

@@ -6,7 +6,7 @@ import logging
 import math
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from casewise.logs import (
 from casewise.models.client import PatientModel
 from casewise.models.embedded import InProcess
 from casewise.models.faults import failed
-from casewise.models.open import attempt_timeout, check_grader, in_own_loop, open_model
+from casewise.models.open import ATTEMPT_TIMEOUT_S, check_grader, in_own_loop, open_model
 from casewise.models.target import DECLINED, TargetModel, tell_case
 from casewise.protocols import (
     MAX_TOKENS,
@@ -69,7 +69,6 @@ from casewise.runs.samples import (
     LANGUAGE,
     OPENINGS,
     QUERY,
-    REPLIES,
     TURNS,
     to_tool,
 )
@@ -95,7 +94,9 @@ Read = Callable[[CaseState, str, Model], Awaitable[Score]]
 """Function that scores the answers in a unit's state, given the intended side ("" if unknown) and
 the model that was asked."""
 
-_OUTPUTS = "outputs"
+ANSWERS = "answers"
+"""Key in a sample's store of the answers as protocols read them."""
+
 _STOPS = {"max_tokens": Stop.LIMIT, "model_length": Stop.WINDOW}
 
 
@@ -117,7 +118,7 @@ def ask_unit(
     choice: ToolChoice | None = "auto" if known else None
 
     async def ask(state: CaseState, model: Model, config: GenerateConfig) -> None:
-        opening, outputs = list(state.messages), list[ModelOutput]()
+        opening, answers = list(state.messages), list[Answer]()
         question = _question(state.metadata, samples)
         case = {name: state.metadata.get(name) for name in (QUERY, "category")}
         case[CONTEXT] = state.metadata.get(CONTEXT) if tells_context else None
@@ -126,19 +127,13 @@ def ask_unit(
             said = _said(request, state, opening, question)
             said = tell_case(said, case) if isinstance(model.api, TargetModel) else said
             output = await model.generate(said, known, choice, config=config)
-            reply = output.message
-            if protocol.acts:
-                if was_cut(output):
-                    reply.metadata = {**(reply.metadata or {}), CUT: True}
-                state.store.set(REPLIES, len(outputs) + 1)
-            state.messages.append(reply)
+            state.messages.append(output.message)
             state.output = output
-            outputs.append(output)
-            return _answer(output, model, logprobs=protocol.candidates > 0)
+            answers.append(_answer(output, model, logprobs=protocol.candidates > 0))
+            return answers[-1]
 
         await drive(protocol.talk(question), send)
-        if len(outputs) > 1 and not protocol.acts:
-            state.store.set(_OUTPUTS, [output.model_dump(mode="json") for output in outputs])
+        state.store.set(ANSWERS, [asdict(one) for one in answers])
 
     return ask
 
@@ -183,27 +178,33 @@ def read_unit(
         return await _send_to_grader(request, grading)
 
     async def read(state: CaseState, intended: str, model: Model) -> Score:
-        question = _question(state.metadata)
+        question, answers = _question(state.metadata), _answers(state)
         if protocol.acts:
-            places = _replies(state)
-            said = state.messages[: places[0]]
+            replies = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
+            said = state.messages[: replies[-len(answers)]]
             question = replace(
                 question,
                 said=tuple((message.role, message_text(message)) for message in said),
                 grader=grader if grading is not None else None,
             )
-            replies = await drive(protocol.judge(question, _replied(state, places)), send)
-            assert isinstance(replies, tuple)
-            return _graded(replies, state, model, every=question.every)
-        outputs, logprobs = _outputs(state), protocol.candidates > 0
-        answers = [_answer(output, model, logprobs=logprobs) for output in outputs]
-        if logprobs and (pieces := await _pieces(question, model)) is not None:
+            graded = await drive(protocol.judge(question, answers), send)
+            assert isinstance(graded, tuple)
+            return _graded(graded, state, answers, every=question.every)
+        if protocol.candidates and (pieces := await _pieces(question, model)) is not None:
             answers = [replace(answer, pieces=pieces) for answer in answers]
         reading = await drive(protocol.judge(question, answers), send)
         assert isinstance(reading, Reading)
         return _judged(reading, intended, state, answers, cut=protocol.is_cut(answers))
 
     return read
+
+
+def _answers(state: CaseState) -> list[Answer]:
+    """Answers of a unit, in the order asked."""
+    kept: list[dict[str, Any]] = state.store.get(ANSWERS, [])
+    return [
+        Answer(**{**one, "stop": Stop(one["stop"]), "calls": tuple(one["calls"])}) for one in kept
+    ]
 
 
 def _question(metadata: Mapping[str, Any], samples: int = 1) -> Question:
@@ -235,52 +236,14 @@ def _answer(output: ModelOutput, model: Model, *, logprobs: bool = False) -> Ans
         text=text,
         stop=stop,
         refused=refused,
-        declined=refused and reply is not None and _says(reply, DECLINED),
+        declined=refused and reply is not None and DECLINED in (reply.metadata or {}),
         calls=calls,
         said=message_text(reply) if calls and reply is not None else text,
         logprobs=first_token(output)
         if logprobs and not refused and stop is not Stop.WINDOW
         else None,
-        other_model=_other_name(model, output),
+        other_model=model.other_name(output) if isinstance(model, PatientModel) else None,
     )
-
-
-def _other_name(model: Model, output: ModelOutput) -> str | None:
-    return model.other_name(output) if isinstance(model, PatientModel) else None
-
-
-def _outputs(state: CaseState) -> list[ModelOutput]:
-    """Every answer of a judge, in the order asked."""
-    kept = state.store.get(_OUTPUTS)
-    return [ModelOutput.model_validate(output) for output in kept] if kept else [state.output]
-
-
-def _replies(state: CaseState) -> list[int]:
-    """The places of the model's own replies among the messages."""
-    live = int(state.store.get(REPLIES, 1))
-    places = [at for at, message in enumerate(state.messages) if message.role == "assistant"]
-    return places[-live:]
-
-
-def _replied(state: CaseState, places: Sequence[int]) -> list[Answer]:
-    """The replies of a conversation, as its messages keep them."""
-    last = len(state.messages) - 1
-    return [
-        Answer(
-            text=reply.text,
-            stop=Stop.LIMIT if _says(reply, CUT) else Stop.ITSELF,
-            refused=place == last and provider_refused(state.output),
-            declined=_says(reply, DECLINED),
-            calls=tuple(call.function for call in calls_of(reply)),
-            said=message_text(reply),
-        )
-        for place, reply in ((place, state.messages[place]) for place in places)
-    ]
-
-
-def _says(reply: ChatMessage, name: str) -> bool:
-    """Tell whether a reply's metadata set a mark: ``DECLINED`` or ``CUT``."""
-    return bool((reply.metadata or {}).get(name))
 
 
 async def _pieces(question: Question, model: Model) -> dict[str, tuple[str, bool]] | None:
@@ -289,11 +252,6 @@ async def _pieces(question: Question, model: Model) -> dict[str, tuple[str, bool
     if not isinstance(api, InProcess):
         return None
     return {form: await api.first_piece(form) for form in surface_forms(question.language)}
-
-
-def was_cut(output: ModelOutput) -> bool:
-    """Tell whether a token limit ended the answer, and not its author."""
-    return output.stop_reason in _STOPS
 
 
 def first_token(output: ModelOutput) -> dict[str, float]:
@@ -373,7 +331,7 @@ def _or_nan(number: float | None) -> float:
 
 
 def _graded(
-    replies: Sequence[GradedReply], state: CaseState, model: Model, *, every: bool
+    replies: Sequence[GradedReply], state: CaseState, answers: Sequence[Answer], *, every: bool
 ) -> Score:
     """Score of graded replies, by the last one. Its numbers are NaN where undefined."""
     last, grades = replies[-1], [reply.grade for reply in replies]
@@ -397,7 +355,7 @@ def _graded(
         }
         | ({CUT_TURNS: " ".join(cut)} if cut and every else {})
         | (_by_turn(replies) if every else {})
-        | _answered_by([_other_name(model, state.output)]),
+        | _answered_by([answers[-1].other_model]),
     )
 
 
@@ -477,7 +435,7 @@ def grade_replies(
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     check_grader(grader)
-    usual = GenerateConfig(attempt_timeout=attempt_timeout())
+    usual = GenerateConfig(attempt_timeout=ATTEMPT_TIMEOUT_S)
     model = open_model(grader, base_url=base_url, connections=max_connections, usual=usual)
     errors: dict[int, Exception] = {}
     grades: dict[int, Graded] = {}

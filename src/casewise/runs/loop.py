@@ -24,10 +24,8 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import (
     EvalError,
     EvalLog,
-    EvalMetric,
     EvalResults,
     EvalSample,
-    EvalScore,
     EvalStats,
 )
 from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage
@@ -50,7 +48,6 @@ from casewise.models.faults import (
     FaultCounts,
     FaultObserver,
     Faults,
-    by_model,
     failed,
     first_within,
     logged_kind,
@@ -80,7 +77,6 @@ from casewise.runs.samples import (
     make_config,
     make_spec,
     make_steps,
-    mean,
     open_clients,
     open_pieces,
     scorer_of,
@@ -246,7 +242,6 @@ class PieceRun:
         self._left = piece.size
         self._error: EvalError | None = None
         self._stats = EvalStats()
-        self._values: dict[str, list[float]] = {}
 
     async def ask(self, sample: Sample, epoch: int) -> None:
         """Ask one case, and write its sample.
@@ -401,10 +396,6 @@ class PieceRun:
             _add(self._stats.role_usage, {GRADER: used})
         if isinstance(outcome, Score):
             self.judged += 1
-            values = outcome.value if isinstance(outcome.value, Mapping) else {}
-            for name, value in values.items():
-                if isinstance(value, float):
-                    self._values.setdefault(name, []).append(value)
             return
         if outcome.message == CANCELLED:
             return
@@ -413,27 +404,8 @@ class PieceRun:
             self._error = outcome
 
     def _results(self) -> EvalResults:
-        """Results that Inspect's viewer shows above the samples: means, a first look only."""
-        scorer, size = scorer_of(self.piece.cell), self.piece.size
-        metrics = {
-            shown: EvalMetric(name=f"casewise/{shown}", value=mean(self._values.get(name, [])))
-            for shown, name in _METRICS[scorer].items()
-        }
-        score = EvalScore(
-            name=scorer,
-            scorer=scorer,
-            scored_samples=self.judged,
-            unscored_samples=size - self.judged,
-            metrics=metrics,
-        )
-        return EvalResults(total_samples=size, completed_samples=self.judged, scores=[score])
-
-
-_METRICS = {
-    "read_answers": {"coverage": "read", "says_safe": "says_safe", "as_intended": "as_intended"},
-    "grade_reply": {"graded": "graded", "refuses": "refusal"},
-}
-"""Inspect's metrics by scorer, and the numbers that they are the means of."""
+        """Number of cases that were judged."""
+        return EvalResults(total_samples=self.piece.size, completed_samples=self.judged)
 
 
 def _add(sums: dict[str, ModelUsage], usage: Mapping[str, ModelUsage]) -> None:
@@ -657,6 +629,14 @@ class RunResult:
     def complete(self) -> bool:
         """Tell whether every model and condition ended well; single cases may be in error."""
         return not self.failures
+
+
+def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
+    """Counts by model, then by kind, both sorted."""
+    nested: dict[str, dict[str, int]] = {}
+    for (model, kind), number in sorted(counts.items()):
+        nested.setdefault(model, {})[str(kind)] = number
+    return nested
 
 
 def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:

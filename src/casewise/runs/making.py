@@ -40,7 +40,7 @@ from casewise.files import Journal, hold, journal_lines, whole_characters, write
 from casewise.logs import input_tokens, provider_refused
 from casewise.models.client import PatientModel, Prices, Watch
 from casewise.models.faults import FailedRequestError, first_within
-from casewise.models.open import attempt_timeout, check_all, in_own_loop, known_prices, open_model
+from casewise.models.open import ATTEMPT_TIMEOUT_S, check_all, in_own_loop, known_prices, open_model
 from casewise.protocols import ResponseClass, read_reply
 from casewise.runs.cost import CostEstimate, RequestCount, estimate, prompt_tokens
 from casewise.runs.folder import command_line, is_command
@@ -300,7 +300,7 @@ def _open(plan: MakingPlan, name: str, watch: Watch) -> PatientModel:
         model_args=options.model_args,
         watch=watch,
         connections=options.max_connections,
-        usual=GenerateConfig(attempt_timeout=attempt_timeout()),
+        usual=GenerateConfig(attempt_timeout=ATTEMPT_TIMEOUT_S),
     )
 
 

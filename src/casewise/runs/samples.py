@@ -45,7 +45,7 @@ from casewise.choices import RULES, Sampling
 from casewise.logs import ADDRESSES, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
 from casewise.models.client import BATCHED_AT_ONCE, PatientModel, Watch
 from casewise.models.embedded import InProcess, is_in_process
-from casewise.models.open import attempt_timeout, open_model
+from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.protocols import Opening, RunCondition, Script, grader_version
 from casewise.runs.condition import Condition, script_id, unit_id
 from casewise.runs.folder import MADE_WITH, CellState, Stage, command_line, is_command
@@ -94,9 +94,6 @@ def to_tool(tool: ToolDefinition) -> ToolInfo:
     parameters._given = dict(tool.parameters)
     return ToolInfo(name=tool.name, description=tool.description, parameters=parameters)
 
-
-REPLIES = "replies"
-"""Key in a sample of the number of its replies."""
 
 TURNS = "later_turns"
 """Key in a sample of the user's turns after the first reply."""
@@ -460,7 +457,7 @@ def make_config(piece: Piece, model: Model) -> GenerateConfig:
 def _patience(cell: Cell) -> GenerateConfig:
     """Timeout of an answer; or that it comes in a batch."""
     if not cell.request.batch:
-        return GenerateConfig(attempt_timeout=attempt_timeout(cell.request.attempt_timeout))
+        return GenerateConfig(attempt_timeout=cell.request.attempt_timeout or ATTEMPT_TIMEOUT_S)
     return GenerateConfig(batch=True)
 
 

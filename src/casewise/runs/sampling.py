@@ -1,7 +1,6 @@
 """Sampling of a model, and the settings of its generation that a person adds."""
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -95,51 +94,37 @@ _OTHERS = (
 WITHOUT_LOGPROBS = f"gives no log-probabilities, {_OTHERS}"
 WITHOUT_ALTERNATIVES = f"gives no alternatives to its first token (top_logprobs), {_OTHERS}"
 
-_TOOLS = "the model is given no tools"
-_RETRIES = "casewise sends a failed request again itself (--attempt-timeout says after how long)"
-_DRAWN_AGAIN = "--samples averages answers, and --epochs asks again"
-_LOGPROBS = "--protocol probability asks for them"
-
-REFUSED: Mapping[str, str] = {
-    "temperature": "--sampling sets it",
-    "seed": "--seed sets it",
-    "max_tokens": "--max-tokens sets it",
-    "num_choices": _DRAWN_AGAIN,
-    "logprobs": _LOGPROBS,
-    "top_logprobs": _LOGPROBS,
-    "prompt_logprobs": "nothing reads them",
-    "system_message": "the prompt and the delivery set it (--prompt, --delivery, --deployment)",
-    "max_connections": "--max-connections sets it",
-    "adaptive_connections": "--max-connections sets how many requests are under way",
-    "attempt_timeout": "--attempt-timeout sets it",
-    "timeout": _RETRIES,
-    "stream_idle_timeout": _RETRIES,
-    "max_retries": _RETRIES,
-    "cache": "a run asks each case itself",
-    "batch": "--batch sets it",
-    "parallel_tool_calls": _TOOLS,
-    "internal_tools": _TOOLS,
-    "max_tool_output": _TOOLS,
-    "fallback_models": "an answer by another model is no answer of this one",
-    "fail_on_refusal": "a refusal is counted, and no error",
-    "modalities": "answers are read as text",
+_SET_BY_OPTIONS = {
+    "temperature": "--sampling",
+    "seed": "--seed",
+    "max_tokens": "--max-tokens",
+    "num_choices": "--samples",
+    "logprobs": "--protocol probability",
+    "top_logprobs": "--protocol probability",
+    "system_message": "--prompt",
+    "max_connections": "--max-connections",
+    "adaptive_connections": "--max-connections",
+    "attempt_timeout": "--attempt-timeout",
+    "timeout": "--attempt-timeout",
+    "batch": "--batch",
+    "max_completion_tokens": "--max-tokens",
+    "n": "--samples",
+    "messages": "--prompt",
+    "model": "--model",
 }
-"""Settings that casewise sets itself, or that mean nothing here, each with the reason."""
+"""Settings that options set."""
+
+REFUSED = {
+    *_SET_BY_OPTIONS,
+    *("stream_idle_timeout", "max_retries", "cache", "prompt_logprobs", "fail_on_refusal"),
+    *("parallel_tool_calls", "internal_tools", "max_tool_output", "tools", "tool_choice"),
+    *("fallback_models", "modalities", "metadata", "stream"),
+}
+"""Settings, and members of a request's body, that casewise sets itself or that mean nothing here:
+repetitions are its own, an answer is a text of the model that was asked, and taken whole."""
 
 SETTINGS = tuple(name for name in sorted(GenerateConfig.model_fields) if name not in REFUSED)
 """Settings that can be given."""
-
-_REFUSED_IN_BODY: Mapping[str, str] = {
-    **REFUSED,
-    "max_completion_tokens": REFUSED["max_tokens"],
-    "n": _DRAWN_AGAIN,
-    "messages": "the prompt is sent there",
-    "metadata": "Inspect does not send it",
-    "model": "--model sets it",
-    "stream": "answers are taken whole",
-    "tools": _TOOLS,
-    "tool_choice": _TOOLS,
-}
 
 _OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_effort", "top_p")
 
@@ -154,16 +139,6 @@ TAKEN: Mapping[str, tuple[str, ...]] = {
 }
 """Settings that a provider takes; those of other providers are not checked, and may be ignored
 there."""
-
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "top_p": (0, 1),
-    "frequency_penalty": (-2, 2),
-    "presence_penalty": (-2, 2),
-    "top_k": (-1, math.inf),
-    "best_of": (1, math.inf),
-    "reasoning_tokens": (0, math.inf),
-}
-"""Least and greatest value of a setting."""
 
 _PLAIN_NAME = re.compile(r"[\w-]{1,40}")
 _MOST_PARTS = 4
@@ -214,8 +189,7 @@ def setting_parts(settings: Mapping[str, Any]) -> tuple[str, ...]:
 def _checked(where: str, name: str, given: Any) -> Any:
     """A setting of its own type, as JSON has it."""
     refuse_secret(where, name)
-    if name in REFUSED:
-        raise UsageError(f"{where} {name}: can't be given: {REFUSED[name]}")
+    _refuse(f"{where} {name}", name)
     if name not in SETTINGS:
         raise UsageError(f"{where} {name}: no such setting: {choose_from(name, SETTINGS)}")
     try:
@@ -230,14 +204,17 @@ def _checked(where: str, name: str, given: Any) -> Any:
     except (TypeError, ValueError, RecursionError):
         raise _wrong(where, name, given, "what JSON can hold, and no NaN") from None
     typed = json.loads(config.model_dump_json(include={name}, exclude_none=True)).get(name)
-    least, most = _RANGES.get(name, (-math.inf, math.inf))
-    if typed is None or (name in _RANGES and not least <= typed <= most):
-        bound = "up" if most == math.inf else f"to {most}"
-        raise _wrong(where, name, given, f"a number from {least} {bound}")
+    if typed is None:
+        raise _wrong(where, name, given, "a value")
     for inner in typed if name == "extra_body" else ():
-        if inner in _REFUSED_IN_BODY:
-            raise UsageError(f"{where} {name}: {inner} can't be given: {_REFUSED_IN_BODY[inner]}")
+        _refuse(f"{where} {name}: {inner}", inner)
     return typed
+
+
+def _refuse(where: str, name: str) -> None:
+    if name in REFUSED:
+        by = _SET_BY_OPTIONS.get(name)
+        raise UsageError(f"{where}: can't be given: {by or 'casewise'} sets it")
 
 
 def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
