@@ -1,8 +1,8 @@
 """Clients of models: a request is sent again by the table of faults, around Inspect's.
 
 Nothing of Inspect's, and no client of a provider, is changed: one request is one call of
-``Model.generate``. A ``Server`` is what the requests of a model know of each other: its address,
-what is said where it can't be reached, and until when nothing is sent.
+``Model.generate``, or of our own provider. A ``Server`` is what the requests of a model know of
+each other: its address, what is said where it can't be reached, and until when nothing is sent.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import re
 import socket
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -22,7 +22,18 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, StopReason
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+    compute_model_cost,
+    get_model_info,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import whole_characters
@@ -43,6 +54,7 @@ from casewise.models.faults import (
     status_words,
 )
 from casewise.models.keys import keep_secret
+from casewise.models.provider import ChatCompletions
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -471,9 +483,37 @@ class PatientModel(Model):
         is_batched = self._is_batched(named)
         if is_batched:
             output = await self._wait_for_batch(super().generate(*given, **named))
+        elif isinstance(self.api, ChatCompletions):
+            output = await self._ask_server(*given, **named)
         else:
             output = await super().generate(*given, **named)
         self._price(output.usage, batch=is_batched)
+        return output
+
+    async def _ask_server(
+        self,
+        input: str | list[ChatMessage],
+        tools: Sequence[ToolInfo] = (),
+        tool_choice: ToolChoice | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+    ) -> ModelOutput:
+        """Answer of a server of chat completions.
+
+        Inspect's record of a request, which no log here holds, takes more of the processor than the
+        request. Replies and tools that a request holds are prepared by Inspect, all the same.
+        """
+        messages: list[ChatMessage] = (
+            [ChatMessageUser(content=input)] if isinstance(input, str) else input
+        )
+        if tools or any(message.role not in ("system", "user") for message in messages):
+            return await super().generate(messages, tools, tool_choice, config)
+        settings, began = self.config.merge(config), monotonic()
+        async with asyncio.timeout(settings.attempt_timeout):
+            output = await self.api.generate(messages, [], "none", settings)
+        assert isinstance(output, ModelOutput)
+        output.time = monotonic() - began
+        if output.usage is not None and (info := get_model_info(self)) is not None and info.cost:
+            output.usage.total_cost = compute_model_cost(info.cost, output.usage)
         return output
 
     async def _wait_for_batch(self, request: Coroutine[Any, Any, ModelOutput]) -> ModelOutput:
