@@ -21,10 +21,25 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from casewise._front_dataset import audit, describe, power
-    from casewise._front_result import Audit, Description, Power
-    from casewise._front_running import Plan, Run, load_cases, plan, run, run_async
-    from casewise._front_scoring import compare, gate, judgements, report, score
+    from casewise.api import (
+        Audit,
+        Description,
+        Plan,
+        Power,
+        Run,
+        audit,
+        compare,
+        describe,
+        gate,
+        judgements,
+        load_cases,
+        plan,
+        power,
+        report,
+        run,
+        run_async,
+        score,
+    )
     from casewise.results import Comparisons, Gate, Scores
 
 __version__ = "0.1.0"
@@ -53,21 +68,13 @@ __all__ = [
     "score",
 ]
 
-_FILES = {
-    "_front_dataset": {"audit", "describe", "power"},
-    "_front_result": {"Audit", "Description", "Power"},
-    "_front_running": {"Plan", "Run", "load_cases", "plan", "run", "run_async"},
-    "_front_scoring": {"compare", "gate", "judgements", "report", "score"},
-    "results": {"Comparisons", "Gate", "Scores"},
-}
-
 
 def __getattr__(name: str) -> Any:
-    for file, names in _FILES.items():
-        if name in names:
-            globals()[name] = getattr(import_module(f"casewise.{file}"), name)
-            return globals()[name]
-    raise AttributeError(f"module 'casewise' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'casewise' has no attribute {name!r}")
+    place = "results" if name in ("Comparisons", "Gate", "Scores") else "api"
+    globals()[name] = getattr(import_module(f"casewise.{place}"), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

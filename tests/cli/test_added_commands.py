@@ -73,7 +73,7 @@ def test_they_are_called_like_any_other(added: Path) -> None:
         assert (done.returncode, done.stdout) == (0, f"{said}\n"), done.stderr
     done, _ = run(added, "cases", "gret")
     assert done.returncode == 2
-    assert "did you mean 'greet'?" in " ".join(done.stderr.split())
+    assert "Did you mean 'greet'?" in " ".join(done.stderr.split())
 
 
 def test_help_lists_them_without_importing_them(added: Path) -> None:

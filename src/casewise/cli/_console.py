@@ -27,23 +27,13 @@ PIPE_WIDTH = 10_000
 DEGRADED = "casewise-degraded"
 """Replacement of a character that an encoding lacks: what is near to it, else a question mark."""
 
-_NEAR = {
-    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-    **dict.fromkeys("\u2018\u2019\u201a\u2032", "'"),
-    **dict.fromkeys("\u201c\u201d\u201e\u2033", '"'),
-    **dict.fromkeys("\u2500\u2501\u2504\u2508\u2550\u2574\u2576\u2578\u257a", "-"),
-    **dict.fromkeys("\u2502\u2503\u2551", "|"),
-    **dict.fromkeys("\u2022\u00b7\u2217", "*"),
-    "\u00b1": "+-",
-    "\u00d7": "x",
-    "\u2192": "->",
-    "\u2190": "<-",
-    "\u2264": "<=",
-    "\u2265": ">=",
-    "\u2260": "!=",
-    "\u2248": "~",
-    "\u2713": "v",
-}
+_NEAR = {"\u00b1": "+-", "\u2192": "->", "\u2264": "<=", "\u2265": ">=", "\u2713": "v"} | dict(
+    zip(
+        "\u2010\u2011\u2012\u2013\u2014\u2212\u2018\u2019\u201c\u201d\u2502\u2503\u2022\u00b7\u00d7\u2248",
+        "------''\"\"||**x~",
+        strict=True,
+    )
+)
 
 
 def write_any_character() -> None:
@@ -64,15 +54,11 @@ def _degrade(error: UnicodeError) -> tuple[str, int]:
 
 
 def _near(character: str) -> str:
-    if character in _NEAR:
-        return _NEAR[character]
-    if "\u2500" <= character <= "\u257f":
-        # A corner or crossing of a table's lines.
-        return "+"
-    if "\u2580" <= character <= "\u259f":
-        return "#"
+    """What is near to a character: of a table's lines, of bars, of letters with accents."""
+    if "\u2500" <= character <= "\u259f":
+        return _NEAR.get(character, "-" if character <= "\u257f" else "#")
     plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    return plain or "?"
+    return _NEAR.get(character) or plain or "?"
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")

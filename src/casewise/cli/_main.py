@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from traceback import format_tb, walk_tb
+from traceback import format_tb
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +19,8 @@ from typer.core import TyperCommand, TyperGroup
 
 import casewise
 from casewise.cli._console import err, write_any_character
-from casewise.errors import CasewiseError, UsageError, choose_from, install_hint
+from casewise.errors import CasewiseError, UsageError, install_hint
+from casewise.lazy import LazyModule
 
 if TYPE_CHECKING:
     import polars
@@ -41,32 +42,18 @@ if TYPE_CHECKING:
         transcripts,
     )
 else:
+    # The front door has functions called cases, gate and judgements.
+    _NAMED = {
+        "case_files": "casewise.cases",
+        "gates": "casewise.gate",
+        "judgement_files": "casewise.judgements",
+        "polars": "polars",
+    }
 
-    class _Room:
-        """Room that a command opens when it does something; its help and completion open none.
-
-        ``scores.report_scores(...)`` imports ``casewise.scores`` where it stands. Types are strings
-        there (``from __future__ import annotations``), but for those of a command's own options,
-        which stand in ``casewise.choices``.
-        """
-
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(import_module(self.name), name)
-
-    def __getattr__(name: str) -> _Room:
-        # The front door has functions called cases and gate.
-        others = {
-            "case_files": "casewise.cases",
-            "gates": "casewise.gate",
-            "judgement_files": "casewise.judgements",
-            "polars": "polars",
-        }
+    def __getattr__(name: str) -> LazyModule:
         if name not in __all__:
             raise AttributeError(name)
-        return _Room(others.get(name, f"casewise.{name}"))
+        return LazyModule(_NAMED.get(name, f"casewise.{name}"))
 
 
 __all__ = [
@@ -91,37 +78,24 @@ __all__ = [
 
 
 class HelpCommand(TyperCommand):
-    """Command that refuses an empty path."""
+    """Command that refuses empty arguments."""
 
     def get_help_option_names(self, ctx: Any) -> list[str]:
         """Both names, whoever asks first: the option is made once."""
         return ["-h", "--help"]
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
-        """Read the arguments."""
-        given = list(args)
-        ctx = super().make_context(info_name, args, parent, **extra)
-        if "." not in given and any(_EMPTY.fullmatch(one) for one in given):
-            _refuse_empty_paths(ctx)
-        return ctx
+        """Read the arguments.
 
-
-_EMPTY = re.compile("|--[^=]+=")
-
-
-def _refuse_empty_paths(ctx: Any) -> None:
-    """Refuse an empty path: Python's current folder, but probably a variable that is not set."""
-    for param in ctx.command.params:
-        value = ctx.params.get(param.name)
-        values = value if isinstance(value, list | tuple) else [value]
-        is_option = param.param_type_name == "option"
-        if Path() in values or (
-            "" in values and (not is_option or "FILE" in (param.metavar or ""))
-        ):
+        Raises:
+            UsageError: One of them is empty, which would stand for the current folder.
+        """
+        if any(re.fullmatch("|--[^=]+=", given) for given in args):
             raise UsageError(
-                f"{param.opts[0] if is_option else param.display_name_raw} is empty: expected a "
-                "file or a folder (. is the current one). Is a variable of the shell not set?"
+                "an argument is empty: give a value (. is the current folder). Is a variable of "
+                "the shell not set?"
             )
+        return super().make_context(info_name, args, parent, **extra)
 
 
 class _Late(HelpCommand):
@@ -272,14 +246,6 @@ def lazy_group(group: str, places: Mapping[str, str]) -> type[TyperGroup]:
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """Look among our own first, and among those of other distributions where need be."""
             return self._own.get(cmd_name) or self.commands.get(cmd_name)
-
-        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            name = args[0] if args else ""
-            known = self.get_command(ctx, name) is not None
-            if known or name.startswith("-") or ctx.resilient_parsing:
-                return super().resolve_command(ctx, args)
-            problem = f"{ctx.command_path} has no command {name!r}"
-            raise UsageError(f"{problem}: {choose_from(name, self.commands)}")
 
     return Group
 
@@ -432,29 +398,16 @@ def _lacking(error: ImportError) -> str | None:
     package = (error.name or "").partition(".")[0]
     if package in ("", "casewise", "casewise_study"):
         return None
-    modules = {frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)}
-    by_study = any(one.startswith("casewise_study.") for one in modules)
-    needed_by = "casewise-study" if by_study else "casewise"
-    hint = install_hint(distribution=needed_by)
     return (
-        f"the package {package} is missing or broken ({error}). Install {needed_by} again "
-        f"({hint}); casewise doctor looks at the others"
+        f"the package {package} is missing or broken ({error}). Install casewise again "
+        f"({install_hint()}); casewise doctor looks at the others"
     )
 
 
 def _mistake(error: Any) -> str:
-    """Message on mistaken options, with the nearest name; empty after help."""
+    """Message on mistaken options; empty after help."""
     command = getattr(getattr(error, "ctx", None), "command_path", "casewise")
-    if name := getattr(error, "option_name", None):
-        near = next(iter(getattr(error, "possibilities", None) or ()), None)
-        if near or error.message.startswith("No such option"):
-            hint = f"did you mean {near}?" if near else f"{command} --help shows those it has"
-            return f"{command} has no option {name}: {hint}"
     text: str = error.format_message()
-    given = re.search(r"(?:Value error, )?'([^']*)' is not one of (.*)\.$", text, re.DOTALL)
-    if given:
-        known = [one.strip("' ") for one in given[2].split(",")]
-        text = f"{text[: given.start()]}{given[1]!r}: {choose_from(given[1], known)}"
     return f"{text} ({command} --help)" if text else ""
 
 

@@ -224,7 +224,7 @@ def _print_plan(plan: "Plan", done: "Done", format: Format) -> None:
         case Format.JSON:
             write_out(_matrix_sheet(plan, done).json)
         case Format.MARKDOWN:
-            from casewise._front_running import estimates_table
+            from casewise.api import estimates_table
 
             write_out(markdown(estimates_table(plan.estimates, with_total=True)))
         case Format.TABLE:

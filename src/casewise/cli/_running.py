@@ -66,7 +66,7 @@ def print_estimates(
         at_most: Requests that may follow, at most.
         condition: Heading of the column that tells the rows of a model apart.
     """
-    from casewise._front_running import estimates_table
+    from casewise.api import estimates_table
     from casewise.runs import total
 
     table = estimates_table(estimates, at_most=at_most, condition=condition)

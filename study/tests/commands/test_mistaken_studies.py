@@ -79,10 +79,10 @@ TABLE = [
     ("annotate export list.yaml --out out", "list.yaml"),
     ("annotate backup study.yaml --out b.db", "study"),
     ("annotate blocks study.yaml --out full", "full"),
-    ("annotate serve ''", "STUDY is empty"),
+    ("annotate serve ''", "an argument is empty"),
     ("annotate serve study.yaml --rate nonsense", "TODO"),
     ("annotate purge study.yaml --rater nobody", "study"),
-    ("annotate simulat", "did you mean 'simulate'?"),
+    ("annotate simulat", "Did you mean 'simulate'?"),
 ]
 
 

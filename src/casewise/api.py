@@ -1,0 +1,884 @@
+"""The front door for Python: a function for each command, and the results that they give.
+
+Each result is a table that shows itself: as records, as a data frame, as Markdown, in a notebook.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from casewise.cases import (
+    Case,
+    CaseSet,
+    Form,
+    Ties,
+    cases_in_memory,
+    check_cache_writable,
+    load_mapping,
+    open_cases,
+    read_label_rule,
+    write_cases,
+)
+from casewise.choices import PowerTest, Split, UnreadPolicy, WeighBy
+from casewise.errors import InputError, UsageError, choose_from, first_line
+from casewise.files import cache_dir, write_atomically
+from casewise.lazy import LazyModule
+from casewise.options import RunOptions, takes
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Shown,
+    Table,
+    escape,
+    figures,
+    markdown,
+    plain_rows,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    import casewise.gate as gates
+    import casewise.judgements as tables
+    from casewise import dataset, logs, measures, replies, reporting, results, runs, scores
+else:
+    # The front door has functions called gate and judgements.
+    names = ("dataset", "logs", "measures", "replies", "reporting", "results", "runs", "scores")
+    dataset, logs, measures, replies, reporting, results, runs, scores = (
+        LazyModule(f"casewise.{name}") for name in names
+    )
+    gates, tables, pl = map(LazyModule, ("casewise.gate", "casewise.judgements", "polars"))
+
+PathText = str | os.PathLike[str]
+"""A path, or an address such as ``s3://bucket/folder``."""
+
+Cases = PathText | Sequence[Case]
+"""``starter``, ``casebench``, a file of cases, or cases."""
+
+Source = Any
+"""A judgement table (a frame of polars or pandas), or where judgements are: log folders, ``.eval``
+files, tables, and CASE-Bench output files; or several of them."""
+
+Files = PathText | Sequence[PathText]
+"""A file, or several."""
+
+Choice = TypeVar("Choice", bound=StrEnum)
+Made = TypeVar("Made")
+
+
+# --- what is shared ---------------------------------------------------------------------------
+
+
+def case_set(cases: Cases) -> CaseSet:
+    """Load cases by name or path; cases that are loaded stay as they are.
+
+    Raises:
+        InputError: The file can't be used.
+        AssetError: CASE-Bench was not fetched yet.
+    """
+    if isinstance(cases, CaseSet):
+        return cases
+    if isinstance(cases, str | os.PathLike):
+        loaded = open_cases(os.fspath(cases))
+        warn(loaded.notes)
+        return loaded
+    return CaseSet(tuple(cases), "cases", Form.JSONL)
+
+
+LOOK_UP_S = 0.2
+"""Seconds that Ctrl-C may go unnoticed while a thread is waited for."""
+
+
+def beside_loop(work: Callable[[], Made], stop: Callable[[], object] = lambda: None) -> Made:
+    """Do what needs an event loop of its own: in a thread, where one is running already.
+
+    Args:
+        work: What to do; the caller waits for it.
+        stop: Called if the wait is interrupted; the work is waited for all the same.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1, thread_name_prefix="casewise") as thread:
+        done = thread.submit(work)
+        try:
+            # Looking up now and then: a library's handler of Ctrl-C, such as Polars' own, may let a
+            # wait without end go on.
+            while not done.done():
+                wait([done], LOOK_UP_S)
+        except BaseException:
+            stop()
+            raise
+        return done.result()
+
+
+def choose(kind: type[Choice], value: str, name: str) -> Choice:
+    """A member of an enumeration by its text.
+
+    Raises:
+        UsageError: There is none.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        raise UsageError(f"{name}={value!r}: {choose_from(value, kind)}") from None
+
+
+def warn(notes: Iterable[str]) -> None:
+    """Warn of what a command would note beside its result."""
+    for line in dict.fromkeys(notes):
+        warnings.warn(line, stacklevel=4)
+
+
+# --- sets of cases --------------------------------------------------------------------------
+
+
+def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) -> CaseSet:
+    """Load a set of cases.
+
+    Args:
+        cases: ``starter`` (bundled), ``casebench`` (fetched before), or a file of cases; a data
+            frame of pandas or polars, a pyarrow table, a data set of Hugging Face's ``datasets``
+            (one split), or dictionaries. With a mapping also any table or folder.
+        mapping: Which column is which field: a shipped mapping's name, a YAML file, or its keys.
+            Without one, the columns are the fields of a case.
+
+    Returns:
+        A sequence of cases, with ``.hash`` (16 hexadecimal characters over every case) and
+        ``.version`` (that their file gives them, or None); ``to_dicts()`` and
+        ``to_polars()`` give them back.
+
+    Raises:
+        InputError: The file or one of its records can't be used.
+        AssetError: CASE-Bench was not fetched yet.
+    """
+    if isinstance(cases, CaseSet) or (mapping is None and isinstance(cases, str | os.PathLike)):
+        return case_set(cases)
+    source = Path(cases) if isinstance(cases, str | os.PathLike) else cases
+    if mapping is None:
+        return cases_in_memory(source)
+    keys = mapping if isinstance(mapping, Mapping) else os.fspath(mapping)
+    loaded = cases_in_memory(source, load_mapping(keys))
+    warn(loaded.notes)
+    return loaded
+
+
+@dataclass(frozen=True, repr=False)
+class Description(Shown):
+    """The human side of a data set."""
+
+    details: dataset.Description
+    """All that was computed."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row: the figures of ``casewise describe --format json``, names joined by dots."""
+        (record,) = plain_rows([dataset.as_record(self.details)])
+        return [dict(_flat(record))]
+
+    def to_markdown(self) -> str:
+        """The tables of ``casewise describe --format markdown``."""
+        return reporting.description_sheet(self.details).markdown()
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Shown):
+    """Findings on a set of cases; no text of theirs is shown."""
+
+    details: dataset.Audit
+    """All that was computed."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each finding, worst first."""
+        return plain_rows(dataset.audit_record(self.details, reveal=False)["findings"])
+
+    def to_markdown(self) -> str:
+        """The page of ``casewise cases audit --format markdown``."""
+        return reporting.audit_sheet(self.details, reveal=False).markdown()
+
+
+@dataclass(frozen=True, repr=False)
+class Power(Shown):
+    """Size that a study needs, or power that it has."""
+
+    details: dataset.Plan
+    """Inputs, the defaults filled in, and the answers."""
+
+    @property
+    def answers(self) -> tuple[dataset.Answer, ...]:
+        """Answers, each with its quantity and value."""
+        return self.details.answers
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each answer; what was given is in columns that begin with ``given_``."""
+        (found,) = plain_rows([dataset.as_plan_record(self.details)])
+        given = {f"given_{name}": value for name, value in found["inputs"].items()}
+        return [answer | given for answer in found["answers"]]
+
+    def to_markdown(self) -> str:
+        """The table of ``casewise power --format markdown``."""
+        return reporting.plan_sheet(self.details).markdown()
+
+
+def _flat(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{place}{name}.")
+        else:
+            yield f"{place}{name}", value
+
+
+def describe(cases: Cases, *, seed: int = 0, weigh_by: str = "query") -> Description:
+    """Describe the human side of a data set: do people agree, is it sound?
+
+    Args:
+        cases: A name, a file, or cases.
+        seed: Seed of the simulations.
+        weigh_by: What weighs alike in figures of pairs of contexts: ``query`` or ``pair``.
+
+    Raises:
+        InputError: The file can't be used.
+        UsageError: ``weigh_by`` is neither.
+    """
+    weighing = choose(WeighBy, weigh_by, "weigh_by")
+    return Description(dataset.describe_cases(case_set(cases), seed=seed, weigh_by=weighing))
+
+
+def audit(cases: Cases, *, seed: int = 0) -> Audit:
+    """Look for what is wrong with a set of cases, before anybody judges them; no model is run.
+
+    Args:
+        cases: A name, a file, or cases.
+        seed: Seed of folds and hashing.
+
+    Raises:
+        InputError: The file can't be used.
+    """
+    return Audit(dataset.audit_cases(case_set(cases), seed=seed))
+
+
+def power(
+    test: str,
+    *,
+    effect: float | None = None,
+    n: int | None = None,
+    power: float | None = None,
+    alpha: float = 0.05,
+    two_sided: bool = True,
+    p1: float | None = None,
+    p2: float | None = None,
+    margin: float | None = None,
+    discordance: float | None = None,
+    sd: float | None = None,
+    rho: float | None = None,
+    cases_per_query: int | None = None,
+) -> Power:
+    """Work out how many votes, cases or pairs a study needs, or what a number can show.
+
+    Of the difference, the number (``n``) and the power, give two: the third is worked out.
+
+    Args:
+        test: ``proportions`` (votes on two cases) or ``pairs`` (two models).
+        effect: The difference of two accuracies to find, 0..1 (``pairs``).
+        n: Votes a case; for ``pairs``, queries.
+        power: The chance of finding the difference, in 0..1.
+        alpha: The chance of finding a difference where there is none.
+        two_sided: Whether a difference in either direction is looked for.
+        p1: Share of safe votes on the one case, 0..1.
+        p2: Share of safe votes on the other.
+        margin: What the second model may be worse by, 0..1, instead of ``effect`` (``pairs``).
+        discordance: Share of cases on which just one of the models is right, 0..1.
+        sd: Standard deviation of a case's difference, instead of ``discordance``.
+        rho: Correlation of the differences of the two cases of a pair; None is 0.
+        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own.
+
+    Raises:
+        UsageError: What was given is too little, too much, or out of range.
+    """
+    given = dict(locals())
+    given["test"] = choose(PowerTest, test, "test")
+    return Power(dataset.plan_power(dataset.PowerInputs(**given)))
+
+
+# --- runs -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
+    """Requests to models, checked and counted; nothing was sent."""
+
+    details: runs.Plan
+    """All that was checked."""
+
+    @property
+    def estimates(self) -> tuple[runs.CostEstimate, ...]:
+        """Requests, tokens and cost (dollars) of each model under each condition.
+
+        Where a model grades replies, as many of the grader follow (``grades`` says whose).
+        """
+        return self.details.estimates
+
+    @property
+    def judgements(self) -> int:
+        """Cases over all models and conditions, as often as each is asked."""
+        return self.details.judgements
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes to read beforehand."""
+        return tuple(dict.fromkeys(line for cell in self.details.cells for line in cell.notes))
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each model and condition, and for each that a model grades."""
+        return [asdict(one) for one in self.estimates]
+
+    def to_markdown(self) -> str:
+        """The estimates as a table."""
+        return markdown(estimates_table(self.estimates), *map(escape, self.notes))
+
+
+def estimates_table(
+    estimates: Sequence[runs.CostEstimate],
+    *,
+    at_most: Sequence[runs.CostEstimate] = (),
+    condition: str = "condition",
+    with_total: bool = False,
+) -> Table:
+    """Requests, tokens (estimated) and cost of every model under every condition.
+
+    Args:
+        estimates: Requests that will be sent.
+        at_most: Requests that may follow, at most.
+        condition: Heading of the column that tells the rows of a model apart.
+        with_total: Whether the last row is the sum of the others.
+    """
+
+    def row(model: str, title: str, *summed: runs.CostEstimate, apart: bool = False) -> Row:
+        *counts, cost = runs.total(summed)
+        return Row([model, title, *counts, "unknown" if cost is None else cost], apart=apart)
+
+    rows = [row(one.model, one.title, one) for one in estimates]
+    rows += [row(one.model, f"{one.condition}, at most", one) for one in at_most]
+    if with_total:
+        rows.append(row("total", "", *estimates, *at_most, apart=True))
+    numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
+    columns = [Column("model"), Column(condition), *numbers, Column("cost $", Kind.MONEY)]
+    return Table(columns, rows, keys=2)
+
+
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
+    """A finished or stopped run. It stands for its folder wherever a path is taken."""
+
+    details: runs.RunResult
+    """All that is known of it, such as the faults on the way."""
+    log_dir: Path
+    """The folder of its logs."""
+    plan: Plan
+    states: tuple[runs.CellState, ...]
+    """State of each model under each condition, in the plan's order."""
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether every model and condition ended well; single cases may be in error."""
+        return self.details.complete
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Model and reason, for each model and condition that did not end well."""
+        return self.details.failures
+
+    @property
+    def capped(self) -> bool:
+        """Tell whether it stopped because ``max_cost`` was spent."""
+        return self.details.capped
+
+    @property
+    def logs(self) -> tuple[Path, ...]:
+        """The logs of its models and conditions, those of earlier starts included."""
+        return self.details.logs
+
+    def __fspath__(self) -> str:
+        return str(self.log_dir)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each model and condition, with the number of judgements."""
+        return [
+            {
+                "model": cell.model,
+                "condition": cell.estimate.condition,
+                "state": str(one.state),
+                "judged": one.judged,
+                "total": one.total,
+                "errors": one.errors,
+            }
+            for cell, one in zip(self.plan.details.cells, self.states, strict=True)
+        ]
+
+    def to_markdown(self) -> str:
+        """The rows as a table, and the failures."""
+        columns = [Column("model"), Column("condition"), Column("state")]
+        columns += figures(Kind.COUNT, "judged", "total", "errors")
+        rows = [Row(list(one.values())) for one in self.records()]
+        said = [f"not finished: {line}" for line in self.failures]
+        return markdown(Table(columns, rows, keys=2), *map(escape, said))
+
+
+@takes(RunOptions, "cases", "model", "protocol")
+def plan(asked: dict[str, Any]) -> Plan:
+    """Check and count what would be asked of models; nothing is sent.
+
+    The options are those of ``casewise run``: one value of each, or of most a list, whose every
+    product is a condition. ``cases`` may also be cases; those that no file holds are written to
+    casewise's cache, under their hash, so that logs can name them.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+        InputError: Cases or a template that can't be used.
+        ModelError: A provider that gives no log-probabilities under ``probability``.
+    """
+    if (cases := asked.get("cases")) is not None:
+        several = isinstance(cases, list) and all(
+            isinstance(one, str | os.PathLike) for one in cases
+        )
+        asked["cases"] = [_name_of(one) for one in (cases if several else [cases])]
+    return Plan(runs.make_plan(asked))
+
+
+def run(
+    plan: Plan,
+    log_dir: PathText,
+    *,
+    max_cost: float | None = None,
+    same_server: bool = False,
+) -> Run:
+    """Ask the models; the same folder again asks only what is still open.
+
+    It works inside a running event loop, as in a notebook, too: then it runs in a thread, for
+    which the caller waits. An interrupt stops it; what was judged is in the folder.
+
+    Args:
+        plan: Requests to send.
+        log_dir: The folder of the logs, or an address such as ``s3://bucket/folder``.
+        max_cost: Dollars after which it stops, earlier starts in the folder included.
+        same_server: Whether a model at another address than before is the same.
+
+    Returns:
+        The state of the run; ``complete`` says whether all ended well, ``failures`` why not.
+
+    Raises:
+        ModelError: A model can't be used or reached, or can't do what the protocol needs.
+        UsageError: Another process runs in the folder, or it holds a stopped run and nothing of
+            this one, or answers from another address; or a price is needed and unknown.
+        OSError: The folder can't be written.
+    """
+    stop = _Stop()
+    tell = stop.on_start
+    return beside_loop(lambda: _run(plan, log_dir, max_cost, same_server, tell), stop)
+
+
+async def run_async(
+    plan: Plan,
+    log_dir: PathText,
+    *,
+    max_cost: float | None = None,
+    same_server: bool = False,
+) -> Run:
+    """Ask the models as ``run`` does, while the event loop of the caller goes on.
+
+    Cancelled, it stops the run and waits until its logs are written.
+
+    Args:
+        plan: Requests to send.
+        log_dir: The folder of the logs.
+        max_cost: Dollars after which it stops.
+        same_server: As of ``run``.
+
+    Raises:
+        ModelError: As ``run``.
+        UsageError: As ``run``.
+        OSError: As ``run``.
+    """
+    stop = _Stop()
+    given = (max_cost, same_server, stop.on_start)
+    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *given))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop()
+        await asyncio.wait([running])
+        raise
+
+
+class _Stop:
+    """Stop of a run in another thread, also of one that has not begun to ask yet."""
+
+    _asked = False
+    _stop: Callable[[], object] = staticmethod(lambda: None)
+
+    def on_start(self, stop: Callable[[], object]) -> None:
+        self._stop = stop
+        if self._asked:
+            stop()
+
+    def __call__(self) -> None:
+        self._asked = True
+        # Its loop is closed where the run has ended meanwhile.
+        with suppress(RuntimeError):
+            self._stop()
+
+
+def _run(
+    plan: Plan,
+    log_dir: PathText,
+    max_cost: float | None,
+    same_server: bool,
+    tell_stop: Callable[[Callable[[], object]], object],
+) -> Run:
+    folder = logs.LogFolder.at(Path(log_dir))
+    cells, done = runs.resume(plan.details.cells, folder, same_server=same_server)
+    budget = None if max_cost is None else runs.make_budget(cells, done, max_cost)
+    found = runs.run_cells(cells, folder, budget=budget, observers=runs.Observers(stop=tell_stop))
+    return Run(found, folder.path, plan, runs.read_done(cells, folder).states)
+
+
+def _name_of(cases: Cases) -> str:
+    """Name of cases in a plan: their path, for whoever reads the logs."""
+    if isinstance(cases, str | os.PathLike):
+        return os.fspath(cases)
+    held = case_set(cases)
+    if held.source is not None:
+        if open_cases(held.source).hash != held.hash:
+            problem = "was changed since these cases were loaded from it: load them again"
+            raise InputError(problem, file=held.source)
+        return held.source
+    path = cache_dir() / "cases" / f"{held.hash}.jsonl"
+    check_cache_writable(path.parent)
+    write_cases(held, path)
+    return str(path)
+
+
+# --- judgements -------------------------------------------------------------------------------
+
+
+def judgements(source: Source) -> pl.DataFrame:
+    """Read judgements: one row a model, condition, case and epoch (docs/reference/scores.md).
+
+    Args:
+        source: Where they are.
+
+    Raises:
+        InputError: A path is missing or can't be read, or nothing was judged yet.
+    """
+    return _read(source).table
+
+
+def score(
+    source: Source,
+    labels: str | None = None,
+    unparsed: str = "honest",
+    by: str | None = None,
+    *,
+    ties: str = "half",
+    weigh_by: str = "query",
+    calibrate: bool = False,
+    grader_check: Files = (),
+    seed: int = 0,
+) -> results.Scores:
+    """Score judgements against people's votes, published rates, or what authors meant.
+
+    Fractions are in 0..1, correlations in -1..1; errors are clustered by query.
+
+    Args:
+        source: A judgement table, or where judgements are.
+        labels: ``published``, ``votes``, ``consensus``, ``intended`` or ``votes:SHARE``;
+            None takes ``published`` where it exists, else ``votes``, else ``intended``.
+        unparsed: What an unread answer counts as: ``honest`` leaves it out and names the coverage,
+            ``reference`` does as the published script.
+        by: Split every row by ``category`` or ``intended``.
+        ties: An exact tie of votes (labels ``votes``): ``half`` credit, or ``drop``.
+        weigh_by: What weighs alike in figures of pairs of contexts, where queries have unequal
+            numbers of contexts: each ``query``, or each ``pair``.
+        calibrate: Whether to recalibrate probabilities on held-out queries.
+        grader_check: Replies that people labelled (from ``casewise graders sample``, or as
+            ``casewise graders check`` reads them): correct the rates of replies for the grader's
+            errors.
+        seed: Seed of folds and simulations.
+
+    Raises:
+        InputError: The judgements, or labelled replies, can't be read.
+        UsageError: An option that doesn't exist or doesn't fit.
+    """
+    if by is not None and (calibrate or grader_check):
+        others = "calibrate= and grader_check="
+        raise UsageError(f"by= splits scores; leave it out with {others}")
+    table = _read(source, apart=True).table
+    return results.Scores.of(
+        scores.report_scores(
+            table,
+            _scoring(labels, unparsed, ties, weigh_by),
+            by=None if by is None else choose(Split, by, "by"),
+            seed=seed,
+            calibrate=calibrate,
+            checks=_checks(grader_check, table),
+        )
+    )
+
+
+def compare(
+    before: Source,
+    after: Source,
+    *,
+    labels: str | None = None,
+    unparsed: str = "honest",
+    ties: str = "half",
+    weigh_by: str = "query",
+    metrics: Sequence[str] = (),
+    grader_check: Files = (),
+    force: bool = False,
+    every_pair: bool = False,
+) -> results.Comparisons:
+    """Compare two runs over the same cases: is the difference more than chance?
+
+    A change is after minus before, with an error clustered by query.
+
+    Args:
+        before: The run that comes first.
+        after: The run that is held against it.
+        labels: As in ``score``.
+        unparsed: As in ``score``.
+        ties: As in ``score``.
+        weigh_by: As in ``score``.
+        metrics: The measures to compare; empty is all. ``gain_5`` and the like add a rung of
+            evidence ladders.
+        grader_check: As in ``score``; the differences are corrected, both runs by one method.
+        force: Whether runs over different versions of the data are compared, over the cases that
+            both have.
+        every_pair: Whether different models are compared where their names recur.
+
+    Raises:
+        InputError: The judgements or labelled replies can't be read, or runs are over different
+            versions of the data.
+        UsageError: An option that doesn't exist, or one run only.
+    """
+    known = measures.compared()
+    for name in metrics:
+        if name not in known and measures.of_rung(name) is None:
+            raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
+    scoring = _scoring(labels, unparsed, ties, weigh_by)
+    return results.Comparisons.of(
+        _compare(before, after, scoring, metrics, grader_check, force=force, every=every_pair)
+    )
+
+
+def gate(
+    run: Source,
+    rules: PathText | None = None,
+    *,
+    baseline: Source | None = None,
+    force: bool = False,
+    grader_check: Files = (),
+) -> results.Gate:
+    """Hold a run to rules, with bounds that are clustered by query.
+
+    Args:
+        run: The run's judgements.
+        rules: A file of rules (YAML); ``small`` has limits that few cases can decide, None takes
+            those that ship.
+        baseline: What the run must not be worse than; a change is the run minus this.
+        force: Whether the baseline may be over another version of the data.
+        grader_check: As in ``score``, in place of the files that the rules name: rules about rates
+            of replies are held against the corrected figures.
+
+    Raises:
+        InputError: The judgements, labelled replies, or the rules can't be used.
+    """
+    read = _read(run)
+    held_to = gates.gate_rules(None if rules is None else Path(rules))
+    if grader_check:
+        held_to = replace(held_to, checks=_checks(grader_check, read.table))
+    report = gates.run_gate(
+        read.table,
+        held_to,
+        None if baseline is None else _read(baseline).table,
+        across_versions=force,
+        unjudged=read.unjudged,
+    )
+    return results.Gate.of(report)
+
+
+def report(
+    source: Source,
+    out: PathText,
+    *,
+    title: str = "Safety in context",
+    reveal: bool = False,
+    cases: Cases | None = None,
+    before: Source | None = None,
+    trend: bool = False,
+    labels: str | None = None,
+    unparsed: str = "honest",
+    ties: str = "half",
+    weigh_by: str = "query",
+    grader_check: Files = (),
+    force: bool = False,
+    seed: int = 0,
+) -> Path:
+    """Write a page that shows the scores and every case, or an evaluation card.
+
+    Args:
+        source: A judgement table, or where judgements are.
+        out: The page (``.html``; one file that opens offline) or the card (``.md``).
+        title: The page's title.
+        reveal: Whether queries, contexts and replies are shown, behind a content warning.
+        cases: Where texts are that the judgements lack.
+        before: An earlier run: the page begins with what changed since.
+        trend: Whether the page begins with the measures over time, by version of the model.
+        labels: As in ``score``.
+        unparsed: As in ``score``.
+        ties: As in ``score``.
+        weigh_by: As in ``score``.
+        grader_check: As in ``score``: the corrected rates stand beside the others.
+        force: Whether runs over different versions of the data are compared.
+        seed: Seed of simulated ceilings.
+
+    Returns:
+        The path that was written.
+
+    Raises:
+        InputError: The judgements, or labelled replies, can't be read.
+        UsageError: Another kind of file, or an option that doesn't exist.
+        OSError: The file can't be written.
+    """
+    to = Path(out)
+    kind = to.suffix.lower()
+    if kind not in (".html", ".htm", ".md"):
+        raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
+    scoring = _scoring(labels, unparsed, ties, weigh_by)
+    sources = _several(source)
+    comparisons: tuple[scores.Comparison, ...] = ()
+    if before is not None:
+        sources = [*_several(before), *sources]
+        comparisons = _compare(before, source, scoring, (), grader_check, force=force)
+    read = _read(sources, texts=True, apart=before is None and not trend)
+    known = {} if cases is None else {case.id: case for case in case_set(cases)}
+    overview = scores.make_overview(
+        read,
+        scoring,
+        cases=known,
+        comparisons=comparisons,
+        checks=_checks(grader_check, read.table),
+        seed=seed,
+    )
+    paths = _paths(sources)
+    facts = beside_loop(lambda: scores.evaluation_facts(paths, read, overview, scoring, seed=seed))
+    if len(paths) < len(sources):
+        # A card's command can't name a table in memory.
+        facts = replace(facts, sources=(*facts.sources, "TABLE"))
+    if kind == ".md":
+        text = reporting.evaluation_card(overview, facts)
+    else:
+        text = reporting.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(to, text.encode())
+    return to
+
+
+def _read(source: Source, *, texts: bool = False, apart: bool = False) -> tables.Judgements:
+    sources = _several(source)
+    paths = _paths(sources)
+    frames = [_frame(one) for one in sources if not isinstance(one, str | os.PathLike)]
+    if frames and not paths:
+        read = tables.Judgements(pl.concat(frames), ())
+    else:
+        read = beside_loop(lambda: tables.read_paths(paths, texts=texts, apart=apart))
+        read = replace(read, table=pl.concat([read.table, *frames]))
+    warn(read.notes)
+    return read
+
+
+def _frame(frame: Any) -> pl.DataFrame:
+    """A judgement table in polars.
+
+    Raises:
+        InputError: A column is missing, or holds what it can't.
+        UsageError: Neither a table nor a path.
+    """
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    in_polars = isinstance(frame, pl.DataFrame)
+    if not in_polars and not (hasattr(frame, "astype") and hasattr(frame, "columns")):
+        raise UsageError(
+            f"judgements can't be read from a {type(frame).__name__}: give a table of polars or "
+            "pandas, the path of a log folder or file, or several"
+        )
+    columns = list(frame.columns)
+    lacking = [name for name in tables.SCHEMA if name not in columns]
+    if lacking:
+        raise InputError("not a judgement table: a column is missing", field=lacking[0])
+    if isinstance(frame, pl.DataFrame):
+        return frame.select(*tables.SCHEMA)
+    # Pandas has a number, NaT or NA of its own where nothing is.
+    filled = frame.astype(object).where(frame.notna(), None)
+    try:
+        given = {name: pl.Series(filled[name].to_list(), strict=False) for name in tables.SCHEMA}
+        return pl.DataFrame(given).cast(pl.Schema(tables.SCHEMA))
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise InputError(f"not a judgement table: {first_line(error)}") from None
+
+
+def _checks(files: Files, *tables: pl.DataFrame) -> tuple[replies.CheckFile, ...]:
+    return replies.load_checks(_paths(_several(files)), tables)
+
+
+def _several(source: Source) -> list[Any]:
+    """A source, or several, as a list."""
+    if isinstance(source, Sequence) and not isinstance(source, str | os.PathLike):
+        return list(source)
+    return [source]
+
+
+def _paths(sources: Sequence[Any]) -> list[Path]:
+    """The sources that are no tables."""
+    return [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
+
+
+def _compare(
+    before: Source,
+    after: Source,
+    scoring: measures.Scoring,
+    metrics: Sequence[str],
+    grader_check: Files,
+    *,
+    force: bool,
+    every: bool = False,
+) -> tuple[scores.Comparison, ...]:
+    tables = {
+        os.fspath(source) if isinstance(source, str | os.PathLike) else name: _read(source).table
+        for name, source in (("before", before), ("after", after))
+    }
+    checks = _checks(grader_check, *tables.values())
+    runs = scores.find_runs(tables)
+    if len(runs) < 2:
+        raise UsageError("there is one run only: give another folder, file or table to compare")
+    pairs = scores.pairs_of_runs(runs, across_versions=force, every=every)
+    return tuple(scores.compare_runs(pairs, scoring, metrics, checks))
+
+
+def _scoring(labels: str | None, unparsed: str, ties: str, weigh_by: str) -> measures.Scoring:
+    return measures.Scoring(
+        labels=None if labels is None else read_label_rule(labels, "labels="),
+        unparsed=choose(UnreadPolicy, unparsed, "unparsed"),
+        ties=choose(Ties, ties, "ties"),
+        weigh_by=choose(WeighBy, weigh_by, "weigh_by"),
+    )
