@@ -334,7 +334,7 @@ def test_tables_in_memory_are_taken(two_runs: Path) -> None:
     with pytest.raises(InputError, match="not a judgement table"):
         cw.score(in_pandas.assign(epoch="first"))
     with pytest.raises(UsageError, match="from a int: give a table of polars or pandas"):
-        cw.report(5, "page.html")  # type: ignore[arg-type]
+        cw.report(5, "page.html")
 
 
 # What a result shows.

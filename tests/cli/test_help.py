@@ -30,9 +30,9 @@ def test_help_of_every_command(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("scoer", "Did you mean 'score'?"),
+        ("scoer", "Did you mean 'score'"),
         ("cases validat", "Did you mean 'validate'?"),
-        ("run --protocl x", "Did you mean --protocol?"),
+        ("run --protocl x", "Possible options: --prompt, --protocol"),
         ("compare a b --metric acuracy", "did you mean 'accuracy'?"),
         ("score --nothing-like-it x", "casewise score --help"),
     ],
