@@ -286,9 +286,9 @@ def test_one_of_several_replies(cli: Cli, folder: Path) -> None:
 def test_of_long_replies_the_rules_read_the_beginning(cli: Cli, folder: Path) -> None:
     long = f"{NO} " + "Nothing of the sort is to be had here, and nobody asks. " * 1_000
     write(folder / "a.jsonl", talk("When do you close?", long))
-    said = done(cli, "grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
-    assert "the rules read the first 50,000 characters" in " ".join(said.split())
+    done(cli, "grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
     table = pl.read_parquet(folder / "t.parquet")
+    assert table["response_class"].to_list() == ["refusal"]
     assert table["answer"].to_list() == [f"[withheld: {len(long)} characters]"]
 
 

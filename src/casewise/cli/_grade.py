@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -100,6 +99,7 @@ def grade(
         raise UsageError(f"--out {to}: the table is Parquet; casewise export writes it as CSV")
     if delivery is Delivery.JUDGE:
         raise UsageError("--delivery judge is of judges: give system, claimed, history or none")
+    grader = read_grader(grader)
     card, data = _cases(cases, deployment)
     grading = replies.Grading(
         cases=data,
@@ -108,7 +108,8 @@ def grade(
         delivery=delivery,
         turn=turn,
         reveal=reveal,
-        grader=_grader(read_grader(grader), server),
+        grader=grader,
+        by_model=_model(grader, server),
     )
     conversations = transcripts.read_conversations(file, transcripts.read_columns(columns))
     try:
@@ -138,20 +139,16 @@ def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_
     )
 
 
-def _grader(name: str, server: GraderServer) -> replies.Grader:
-    """The rules, a model, or the rules with a model for the replies that they doubt."""
-    model = grading_model(name)
-    if model is None:
-        return replies.BY_RULES
-    which = "replies that the rules doubt" if rules_first(name) else "replies"
-    by_model = _by_model(model, server)
-    note(f"sends {which}, with what was said before them, to {model}; nothing else leaves here")
-    return replace(replies.BY_RULES, of_doubted=by_model) if rules_first(name) else by_model
-
-
-def _by_model(grader: str, server: GraderServer) -> replies.Grader:
+def _model(
+    grader: str, server: GraderServer
+) -> Callable[[Sequence[replies.ToGrade]], Sequence[protocols.Graded]]:
     """Grading by a model: a batch in which every request fails ends a run that has just begun."""
-    grade_replies = server.load(grader)
+    model = grading_model(grader)
+    if model is None:
+        return lambda _: []
+    which = "replies that the rules doubt" if rules_first(grader) else "replies"
+    note(f"sends {which}, with what was said before them, to {model}; nothing else leaves here")
+    grade_replies = server.load(model)
     answered = False
 
     def ask(given: Sequence[replies.ToGrade]) -> Sequence[protocols.Graded]:
@@ -161,7 +158,7 @@ def _by_model(grader: str, server: GraderServer) -> replies.Grader:
             before = [(turn.role, turn.content) for turn in one.reply.before]
             asked.append((before, one.reply.turn.content, one.situation, one.request))
         try:
-            graded = grade_replies(grader, asked)
+            graded = grade_replies(model, asked)
         except ModelError as error:
             if not answered:
                 raise
@@ -169,7 +166,7 @@ def _by_model(grader: str, server: GraderServer) -> replies.Grader:
         answered = True
         return graded
 
-    return replies.Grader(grader, protocols.GRADE_VERSION, ask)
+    return ask
 
 
 def _print(tally: replies.LineTally, file: Path) -> None:
@@ -179,14 +176,4 @@ def _print(tally: replies.LineTally, file: Path) -> None:
             "rates say nothing of the others\n"
         )
     out().print(terminal(reporting.tally_table(tally, file.name), *tally.problems))
-    if tally.shortened:
-        note(
-            f"note: of {count(tally.shortened)} long replies the rules read the first "
-            f"{count(transcripts.READ_AT_MOST)} characters"
-        )
     note_all(tally.endings.notes)
-    if tally.unnamed:
-        note(
-            f"note: {count(tally.unnamed)} conversations name no model: their judgements stand "
-            f"under {replies.UNNAMED!r} (--model-name NAME)"
-        )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from casewise.choices import LABEL, RULES, Draw, Rulings, grading_model, read_grader, rules_first
+from casewise.choices import LABEL, RULES, Draw, Rulings, grading_model, read_grader
 from casewise.cli._console import (
     Format,
     FormatOption,
@@ -88,23 +88,21 @@ def check(
 def _grade(
     grader: str, labelled: Sequence[replies.LabelledReply], rulings: Rulings, server: GraderServer
 ) -> list[protocols.Graded]:
-    model, found = grading_model(grader), dict[int, protocols.Graded]()
-    if model is None or rules_first(grader):
-        found = {
-            place: protocols.read_reply(reply.reply, reply.query, rulings)
-            for place, reply in enumerate(labelled)
-        }
-    places = range(len(labelled))
-    left = [place for place in places if place not in found or found[place].is_doubted]
-    if model is not None and left:
+    def by_rules(place: int) -> protocols.Graded:
+        return protocols.read_reply(labelled[place].reply, labelled[place].query, rulings)
+
+    def by_model(places: Sequence[int]) -> Sequence[protocols.Graded]:
+        model = grading_model(grader) or ""
         grade_replies = server.load(model)
         asked = [
-            ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
-            for reply in (labelled[place] for place in left)
+            ([("user", one.query)] if one.query else [], one.reply, one.situation)
+            for one in (labelled[place] for place in places)
         ]
         with err().status(f"{model} grades {len(asked)} replies"):
-            found |= zip(left, grade_replies(model, asked), strict=True)
-    return [found[place] for place in places]
+            return grade_replies(model, asked)
+
+    graded = replies.grade_by(grader, len(labelled), by_rules, by_model)
+    return [one for one, _ in graded]
 
 
 def sample(

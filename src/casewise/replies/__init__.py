@@ -34,24 +34,20 @@ from casewise.replies.replay import (
 from casewise.replies.sample import draw_replies, sheet_text
 from casewise.replies.sheet import CheckFile, LabelSheet, load_checks
 from casewise.replies.transcripts import (
-    BY_RULES,
-    UNNAMED,
     Fate,
-    Grader,
     Grading,
     LineTally,
     NothingPlacedError,
     ToGrade,
+    grade_by,
     grade_conversations,
 )
 
 __all__ = [
     "Agreement",
-    "BY_RULES",
     "ChangeRates",
     "CheckFile",
     "Fate",
-    "Grader",
     "GraderCorrection",
     "GraderReport",
     "Grading",
@@ -68,7 +64,6 @@ __all__ = [
     "RepliedRun",
     "ReplyChange",
     "ToGrade",
-    "UNNAMED",
     "check_grader",
     "compare_replies",
     "correct_rates",
@@ -77,6 +72,7 @@ __all__ = [
     "correction_notes",
     "draw_replies",
     "draw_turns",
+    "grade_by",
     "grade_conversations",
     "grader_record",
     "load_checks",

@@ -1,13 +1,12 @@
-"""Conversations held elsewhere, graded as they stream into rows of the judgement table."""
+"""Conversations held elsewhere, graded into rows of the judgement table."""
 
 import hashlib
 import json
-import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,20 +14,27 @@ import polars as pl
 
 import casewise
 from casewise.cases import Case, CaseSet, digest, wanted_reply
-from casewise.choices import RULES
+from casewise.choices import RULES, grading_model, rules_first
 from casewise.errors import InputError
-from casewise.files import new_file
-from casewise.judgements import PROVIDER, case_columns, case_texts, make_table, stand_in
+from casewise.files import write_atomically
+from casewise.judgements import (
+    PROVIDER,
+    case_columns,
+    case_texts,
+    make_table,
+    stand_in,
+    table_bytes,
+)
 from casewise.protocols import (
     BARE_RUNG,
     BY_PROVIDER,
-    READER_VERSION,
     Delivery,
     Graded,
     ResponseClass,
     RunCondition,
     Status,
     acting,
+    grader_version,
     read_cut_step,
     read_reply,
 )
@@ -50,12 +56,8 @@ UNNAMED: Final = "unnamed"
 SHOWN: Final = 5
 """Largest number of lines of each fate that are named."""
 
-_ROW_GROUP: Final = 10_000
-"""Rows that are written together: polars holds several such groups in memory."""
-
 _BATCH: Final = 5_000
-_BATCH_TEXT: Final = 50_000_000
-"""Characters of a batch's conversations beyond which it is closed."""
+"""Replies that are graded together."""
 
 
 class Fate(StrEnum):
@@ -79,16 +81,12 @@ class LineTally:
     """Number of lines by fate; together they are all lines."""
 
     counts: Counter[Fate] = field(default_factory=Counter)
-    first: dict[Fate, list[int]] = field(default_factory=dict)
+    first: dict[Fate, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Numbers of the first lines of each fate, ``SHOWN`` at most."""
     problems: list[str] = field(default_factory=list)
     """Problems of the first broken lines, ``SHOWN`` at most."""
-    shortened: int = 0
-    """Graded replies longer than ``READ_AT_MOST``, of which the rules read the start alone."""
     endings: Endings = field(default_factory=Endings)
     """Endings of graded replies."""
-    unnamed: int = 0
-    """Graded replies whose model nobody named."""
 
     @property
     def graded(self) -> int:
@@ -103,9 +101,8 @@ class LineTally:
     def add(self, fate: Fate, line: int) -> None:
         """Count a line."""
         self.counts[fate] += 1
-        shown = self.first.setdefault(fate, [])
-        if len(shown) < SHOWN:
-            shown.append(line)
+        if self.counts[fate] <= SHOWN:
+            self.first[fate].append(line)
 
 
 class NothingPlacedError(InputError):
@@ -127,11 +124,11 @@ class ToGrade:
     case: Case
     reply: Reply
     model: str
-    declined: bool = False
+    declined: bool
     """True if the provider itself says that it declines."""
-    cut: bool = False
+    cut: bool
     """True if the file says that a token limit ended it."""
-    rung: str | None = None
+    rung: str | None
     """Rung of an evidence ladder that the file names."""
 
     @property
@@ -166,58 +163,34 @@ class ToGrade:
         context = self.case.context
         return json.dumps(context.root, ensure_ascii=False) if context is not None else None
 
-
-Grade = Callable[[Sequence[ToGrade]], Sequence[Graded]]
-"""Grades replies, in their order."""
-
-
-def grade_by_rules(replies: Sequence[ToGrade]) -> list[Graded]:
-    """Grade replies by the rules, each by its first ``READ_AT_MOST`` characters."""
-    return list(map(_grade_one, replies))
-
-
-def _grade_one(one: ToGrade) -> Graded:
-    reply, request = one.reply.turn.content[:READ_AT_MOST], one.request[:READ_AT_MOST]
-    return read_cut_step(reply, request, request) if one.cut else read_reply(reply, request)
-
-
-@dataclass(frozen=True, slots=True)
-class Grader:
-    """Grader of replies."""
-
-    name: str
-    """Name in the table's column ``graded_by``."""
-    version: str
-    grade: Grade
-    of_doubted: "Grader | None" = None
-    """Grader of the replies that this one doubts, in its place."""
-
     @property
-    def whole_name(self) -> str:
-        """Names of all that grade."""
-        return self._joined("name")
-
-    @property
-    def versions(self) -> str:
-        """Versions of all that grade."""
-        return self._joined("version")
-
-    def _joined(self, field: str) -> str:
-        own = str(getattr(self, field))
-        return own if self.of_doubted is None else f"{own},{self.of_doubted._joined(field)}"
-
-    def grade_by(self, replies: Sequence[ToGrade]) -> list[tuple[Graded, str]]:
-        """Grade replies, each with the name of its grader."""
-        found = [(graded, self.name) for graded in self.grade(replies)]
-        doubted = [place for place, (graded, _) in enumerate(found) if graded.is_doubted]
-        if self.of_doubted is not None and doubted:
-            again = self.of_doubted.grade_by([replies[place] for place in doubted])
-            for place, one in zip(doubted, again, strict=True):
-                found[place] = one
-        return found
+    def by_rules(self) -> Graded:
+        """Grade by the rules, which read the first ``READ_AT_MOST`` characters."""
+        reply, request = self.reply.turn.content[:READ_AT_MOST], self.request[:READ_AT_MOST]
+        return read_cut_step(reply, request, request) if self.cut else read_reply(reply, request)
 
 
-BY_RULES: Final = Grader(RULES, READER_VERSION, grade_by_rules)
+def grade_by(
+    grader: str,
+    n: int,
+    by_rules: Callable[[int], Graded],
+    by_model: Callable[[Sequence[int]], Sequence[Graded]],
+) -> list[tuple[Graded, str]]:
+    """Grade n replies by rules, a model, or a model where the rules doubt; each with its grader.
+
+    Args:
+        grader: ``rules``, a model's name, or ``rules,`` and a model's name.
+        n: Number of replies.
+        by_rules: Grade of the reply at a place.
+        by_model: Grades of the replies at some places.
+    """
+    model, found = grading_model(grader), dict[int, tuple[Graded, str]]()
+    if model is None or rules_first(grader):
+        found = {place: (by_rules(place), RULES) for place in range(n)}
+    left = [place for place in range(n) if place not in found or found[place][0].is_doubted]
+    if model is not None and left:
+        found |= {place: (one, model) for place, one in zip(left, by_model(left), strict=True)}
+    return [found[place] for place in range(n)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,15 +198,18 @@ class Grading:
     """Rules by which the conversations of a file are placed, graded and kept."""
 
     cases: CaseSet
-    grader: Grader = BY_RULES
-    card: str | None = None
+    grader: str
+    """``rules``, a model's name, or ``rules,`` and a model's name."""
+    by_model: Callable[[Sequence[ToGrade]], Sequence[Graded]]
+    """Grades replies by the model, if one grades."""
+    card: str | None
     """The name of the deployment card that the cases are of."""
-    model: str | None = None
+    model: str | None
     """The model under test, whatever the file says."""
-    delivery: Delivery = Delivery.SYSTEM
-    turn: int | None = None
+    delivery: Delivery
+    turn: int | None
     """Number of the model's reply that is graded, from 1; None is the last."""
-    reveal: bool = False
+    reveal: bool
     """True if replies and explanations stand in the table."""
 
 
@@ -242,12 +218,9 @@ def grade_conversations(
     out: Path,
     grading: Grading,
     file: Path,
-    progress: Callable[[LineTally], None] | None = None,
+    progress: Callable[[LineTally], None],
 ) -> LineTally:
     """Grade the replies of a file's conversations, and write their judgement table (Parquet).
-
-    Memory holds one batch of replies: the table is put together from pieces beside it, and ids
-    and hashes by which duplicates are known are kept on the disk.
 
     Args:
         conversations: Conversations and broken lines, as they are read.
@@ -259,34 +232,26 @@ def grade_conversations(
     Raises:
         NothingPlacedError: No reply was placed; nothing is written.
     """
-    tally = LineTally()
-    said = hashlib.blake2b(digest_size=8)
+    tally, said = LineTally(), hashlib.blake2b(digest_size=8)
     epochs: Counter[tuple[str, str, str | None]] = Counter()
-    with new_file(out) as new:
-        pieces = new.parent / "pieces"
-        pieces.mkdir()
-        placed = _placed(conversations, grading, tally, said)
-        for number, batch in enumerate(_batches(placed)):
-            rows = _rows(batch, grading, epochs)
-            table = make_table(rows)
-            if grading.reveal:
-                table = table.with_columns(_texts(batch))
-            table.write_parquet(pieces / f"{number:08}.parquet")
-            if progress is not None:
-                progress(tally)
-        if not tally.graded:
-            raise NothingPlacedError(tally, file)
-        about = {
-            "made by": f"casewise {casewise.__version__}",
-            "form": "graded conversations",
-            "texts": "included" if grading.reveal else "withheld",
-            "grader_version": grading.grader.versions,
-        }
-        grader = grading.grader
-        run = digest(said.hexdigest(), grader.whole_name, grader.versions, grading.turn)
-        pl.scan_parquet(pieces / "*.parquet").with_columns(run_id=pl.lit(run)).sink_parquet(
-            new, metadata={"casewise": json.dumps(about)}, row_group_size=_ROW_GROUP
-        )
+    tables = []
+    placed = _placed(conversations, grading, tally, said)
+    while batch := list(islice(placed, _BATCH)):
+        table = make_table(_rows(batch, grading, epochs))
+        tables.append(table.with_columns(_texts(batch)) if grading.reveal else table)
+        progress(tally)
+    if not tables:
+        raise NothingPlacedError(tally, file)
+    version = grader_version(grading.grader)
+    about = {
+        "made by": f"casewise {casewise.__version__}",
+        "form": "graded conversations",
+        "texts": "included" if grading.reveal else "withheld",
+        "grader_version": version,
+    }
+    run = digest(said.hexdigest(), grading.grader, version, grading.turn)
+    table = pl.concat(tables).with_columns(run_id=pl.lit(run))
+    write_atomically(out, table_bytes(table, out, {"casewise": json.dumps(about)}))
     return tally
 
 
@@ -297,60 +262,35 @@ def _placed(
     said: "hashlib.blake2b",
 ) -> Iterator[ToGrade]:
     """Yield the replies that have a case, and count every line by its fate."""
-    places = Places(grading.cases.cases)
-    with closing(_Seen()) as seen:
-        for one in conversations:
-            if isinstance(one, BadLine):
-                tally.add(Fate.BROKEN, one.line)
-                if len(tally.problems) < SHOWN:
-                    tally.problems.append(str(one))
-                continue
-            text = _digest("\0".join(turn.line for turn in one.turns))
-            fate, found = _place(one, places, grading.turn, seen.before(one.id, text))
+    places, seen = Places(grading.cases.cases), dict[str, bytes]()
+    for one in conversations:
+        if isinstance(one, BadLine):
+            tally.add(Fate.BROKEN, one.line)
+            if tally.counts[Fate.BROKEN] <= SHOWN:
+                tally.problems.append(str(one))
+            continue
+        lines = "\0".join(turn.line for turn in one.turns)
+        text = hashlib.blake2b(lines.encode(), digest_size=8).digest()
+        if one.id in seen:
+            fate = Fate.DUPLICATE if seen[one.id] == text else Fate.CONTRADICTORY
             tally.add(fate, one.line)
-            if found is None:
-                continue
+            continue
+        seen[one.id] = text
+        reply = reply_of(one.turns, grading.turn)
+        case = places.find(one, reply) if reply is not None else None
+        if reply is None or case is None:
+            tally.add(Fate.NO_REPLY, one.line)
+        elif isinstance(case, Unplaced):
+            tally.add(Fate(case.value), one.line)
+        else:
+            tally.add(Fate.GRADED, one.line)
             said.update(text)
-            model = grading.model or one.model
-            tally.unnamed += model is None
-            case, reply = found
             last = reply.turn is one.turns[-1]
-            tally.shortened += len(reply.turn.content) > READ_AT_MOST
             declined, cut = one.declined and last, one.cut and last
             if not declined:
                 tally.endings.add(reply.turn.content, cut=cut)
-            yield ToGrade(case, reply, model or UNNAMED, declined, cut, one.rung)
-
-
-def _place(
-    conversation: Conversation, places: Places, turn: int | None, before: bool | None
-) -> tuple[Fate, tuple[Case, Reply] | None]:
-    """Fate of a conversation, and case and reply of one that is graded.
-
-    ``turn`` is the number of the reply that counts (None: the last); ``before`` says whether the id
-    came before with the same text (None: it is new).
-    """
-    if before is not None:
-        return (Fate.DUPLICATE if before else Fate.CONTRADICTORY), None
-    reply = reply_of(conversation.turns, turn)
-    if reply is None:
-        return Fate.NO_REPLY, None
-    case = places.find(conversation, reply)
-    if isinstance(case, Unplaced):
-        return Fate(case.value), None
-    return Fate.GRADED, (case, reply)
-
-
-def _batches(replies: Iterable[ToGrade]) -> Iterator[list[ToGrade]]:
-    batch, size = list[ToGrade](), 0
-    for one in replies:
-        batch.append(one)
-        size += sum(len(turn.content) for turn in (*one.reply.before, one.reply.turn))
-        if len(batch) == _BATCH or size > _BATCH_TEXT:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+            model = grading.model or one.model or UNNAMED
+            yield ToGrade(case, reply, model, declined, cut, one.rung)
 
 
 def _rows(
@@ -358,32 +298,33 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
     held = RunCondition(sampling="transcripts", card=grading.card or None)
-    condition = {
-        "protocol": acting()[0],
-        "delivery": str(grading.delivery),
-        "prompt_version": "as held",
-        "dataset_hash": data.hash,
-        "dataset_version": data.version,
-    }
-    read = iter(grading.grader.grade_by([one for one in batch if one.seen is None]))
+    open_ = [one for one in batch if one.seen is None]
+    read = iter(
+        grade_by(
+            grading.grader,
+            len(open_),
+            lambda place: open_[place].by_rules,
+            lambda places: grading.by_model([open_[place] for place in places]),
+        )
+    )
     for one in batch:
-        if (seen := one.seen) is not None:
-            graded, by = seen
-        else:
-            graded, by = next(read)
+        graded, by = one.seen or next(read)
+        if one.seen is None:
             graded = graded.beside_calls(one.calls)
         asked = (one.model, one.case.id, one.rung)
         epochs[asked] += 1
         yield {
-            **condition,
-            **({"delivery": "none"} if one.rung == BARE_RUNG else {}),
+            "protocol": acting()[0],
+            "delivery": "none" if one.rung == BARE_RUNG else str(grading.delivery),
+            "prompt_version": "as held",
+            "dataset_hash": data.hash,
+            "dataset_version": data.version,
             "variant": replace(held, evidence=one.rung).variant,
             **case_columns(one.case),
             "model": one.model,
             "expected": wanted_reply(one.case),
             "epoch": epochs[asked],
             "graded_by": by,
-            "doubt": graded.doubt,
             **_judgement(one, graded, grading, by),
         }
 
@@ -399,7 +340,7 @@ def _texts(batch: Sequence[ToGrade]) -> list[pl.Series]:
     ]
 
 
-def _judgement(one: ToGrade, graded: Graded, grading: Grading, by: str) -> Mapping[str, Any]:
+def _judgement(one: ToGrade, graded: Graded, grading: Grading, by: str) -> dict[str, Any]:
     def shown(text: str) -> str:
         return text if grading.reveal else stand_in(text)
 
@@ -409,39 +350,10 @@ def _judgement(one: ToGrade, graded: Graded, grading: Grading, by: str) -> Mappi
     return {
         "status": str(graded.status),
         "response_class": str(graded.response_class) if graded.response_class else None,
+        "doubt": graded.doubt,
         # Unknown where the file doesn't say so: the reply need not have ended by itself.
         "cut": one.cut or None,
         "answer": shown(one.reply.turn.text),
         "explanation": reason,
         "error": reason if graded.status is Status.ERROR else None,
     }
-
-
-class _Seen:
-    """The ids of conversations and the hashes of their texts, on the disk: there may be millions.
-
-    Two ids are taken for one if their hashes of 64 bits agree: of a million, with probability
-    3 in 10^8.
-    """
-
-    def __init__(self) -> None:
-        # Without a name, the database is a file that goes with the connection.
-        self._kept = sqlite3.connect("", isolation_level=None)
-        self._kept.execute("CREATE TABLE seen (id INTEGER PRIMARY KEY, text BLOB)")
-        self._kept.execute("BEGIN")
-
-    def before(self, id: str, text: bytes) -> bool | None:
-        """Keep an id; None if it is new, else whether it came with the same text."""
-        key = int.from_bytes(_digest(id), signed=True)
-        found = self._kept.execute("SELECT text FROM seen WHERE id = ?", (key,)).fetchone()
-        if found is not None:
-            return bool(found[0] == text)
-        self._kept.execute("INSERT INTO seen VALUES (?, ?)", (key, text))
-        return None
-
-    def close(self) -> None:
-        self._kept.close()
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=8).digest()
