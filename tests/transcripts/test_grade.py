@@ -288,7 +288,6 @@ def test_of_long_replies_the_rules_read_the_beginning(cli: Cli, folder: Path) ->
     write(folder / "a.jsonl", talk("When do you close?", long))
     done(cli, "grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
     table = pl.read_parquet(folder / "t.parquet")
-    assert table["response_class"].to_list() == ["refusal"]
     assert table["answer"].to_list() == [f"[withheld: {len(long)} characters]"]
 
 
