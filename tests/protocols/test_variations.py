@@ -26,7 +26,7 @@ from casewise.protocols import (
 PRESSURES = tuple(name for name, one in VARIATIONS.items() if one.kind == "pressure")
 INSERTED = {"false-authority": 3, "urgency": 3, "forged-system": 3, "persona": 3, "language": 3}
 """Pressures that are a text right before the query, and how many wordings each has."""
-NAMES = (*PRESSURES, "filler-500", "text-500", "escalation", "revocation")
+NAMES = (*PRESSURES, "filler-500", "escalation", "revocation")
 DELIVERIES = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
 QUERY = "Which medicines must never be taken together, and what happens if they are?"
 EARLIER = [
@@ -143,17 +143,17 @@ def test_draws_hang_on_seed_name_and_case_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "Urgency", "urgency-1k", "filler", "filler-04", "filler-2000k", "text-1.5k"]
+    "name", ["", "Urgency", "urgency-1k", "filler", "filler-04", "filler-2000k", "filler-1.5k"]
 )
 def test_unknown_names(name: str) -> None:
-    with pytest.raises(UsageError, match=r"no variation .*urgency.*filler-N, text-N"):
+    with pytest.raises(UsageError, match=r"no variation .*urgency.*filler-N"):
         find_variation(name)
 
 
 def test_known_names() -> None:
     assert set(PRESSURES) == {*INSERTED, "twin-claim", "spread"}
-    assert set(VARIATIONS) - set(PRESSURES) == {"filler", "text", "escalation", "revocation"}
-    assert find_variation("text-4k") == (VARIATIONS["text"], 4000)
+    assert set(VARIATIONS) - set(PRESSURES) == {"filler", "escalation", "revocation"}
+    assert find_variation("filler-4k") == (VARIATIONS["filler"], 4000)
     assert find_variation("persona") == (VARIATIONS["persona"], 0)
     versions = {
         VariedConversations(Delivery.SYSTEM, name=name, seed=0, twins={}).change_version
@@ -230,7 +230,7 @@ def test_spread() -> None:
 
 
 @pytest.mark.parametrize("delivery", [Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY])
-@pytest.mark.parametrize("family", ["filler", "text"])
+@pytest.mark.parametrize("family", ["filler"])
 @pytest.mark.parametrize(("size", "tokens"), [("200", 200), ("16k", 16000)])
 def test_the_size_of_a_filler(family: str, size: str, tokens: int, delivery: Delivery) -> None:
     base = changed(f"{family}-0", delivery)
@@ -243,7 +243,7 @@ def test_the_size_of_a_filler(family: str, size: str, tokens: int, delivery: Del
     assert (len(added) > 2) == (family == "filler") or tokens < 300
 
 
-@pytest.mark.parametrize("family", ["filler", "text"])
+@pytest.mark.parametrize("family", ["filler"])
 def test_between_context_and_query(family: str) -> None:
     case = a_case(history=EARLIER)
     assert changed(f"{family}-0", Delivery.SYSTEM, case) == plain(Delivery.SYSTEM, case)
@@ -262,7 +262,7 @@ def test_between_context_and_query(family: str) -> None:
 
 def test_nothing_to_retain() -> None:
     bare = a_case(context={})
-    for name in ("filler-1k", "text-1k"):
+    for name in ("filler-1k",):
         assert change(name, Delivery.NONE) is None
         assert change(name, Delivery.CLAIMED, bare, None) is None
     # A deployer's message is retained.

@@ -47,10 +47,6 @@ def export(
             "votes, else intended."
         ),
     ] = None,
-    dataset: Annotated[
-        str | None,
-        option("Dataset on Hugging Face's Hub that results are of.", None, "OWNER/NAME"),
-    ] = None,
     evaluator: Annotated[
         str | None, option("Organization that results are by (every-eval-ever).", None, "NAME")
     ] = None,
@@ -87,7 +83,6 @@ def export(
         reveal=reveal,
         cases=open_cases(cases).cases if cases is not None else None,
         labels=labels,
-        dataset=dataset,
         evaluator=evaluator,
     )
     with working("exporting"):

@@ -13,7 +13,6 @@ from typing import Any
 import casewise
 from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import Better
-from casewise.errors import UsageError
 from casewise.exports.redaction import column_rules, known_parameters, redact_columns
 from casewise.exports.request import Exported, ExportRequest, write_texts
 from casewise.judgements import RunRecord, read_paths
@@ -29,14 +28,7 @@ _CASEBENCH = "https://github.com/BriansIDP/CASEBench"
 
 
 def write_every_eval_ever(request: ExportRequest) -> Exported:
-    """Write a record for each run.
-
-    Raises:
-        UsageError: The dataset has no name of the Hub.
-    """
-    name = request.dataset
-    if name is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        raise UsageError(f"--dataset {name}: expected OWNER/NAME")
+    """Write a record for each run."""
     judgements = read_paths(request.paths)
     report = report_scores(judgements.table, Scoring(labels=request.labels))
     scores = [*(row.score for row in report.rows), *report.ranked]
@@ -83,7 +75,7 @@ def _record(
     }
     details = {name: str(value) for name, value in facts.items()}
     common = {
-        "source_data": _source_data(shown, logged, request.dataset),
+        "source_data": _source_data(shown, logged),
         "generation_config": {
             "additional_details": {"condition": shown.text},
             **({"generation_args": arguments} if arguments else {}),
@@ -122,15 +114,10 @@ def _record(
     }
 
 
-def _source_data(
-    shown: RunCondition, logged: RunRecord | None, dataset: str | None
-) -> dict[str, Any]:
-    """The cases: a dataset on the Hub where one is named, else by address or hash."""
+def _source_data(shown: RunCondition, logged: RunRecord | None) -> dict[str, Any]:
+    """The cases, by address or hash: a file's name is its owner's."""
     details = {"additional_details": {"hash": str(shown.dataset_hash)}}
-    # A file's name is its owner's.
     name = logged.data if logged is not None else None
-    if dataset is not None:
-        return {"dataset_name": dataset, "source_type": "hf_dataset", "hf_repo": dataset} | details
     if name == CASEBENCH:
         return {"dataset_name": "CASE-Bench", "source_type": "url", "url": [_CASEBENCH]} | details
     known = STARTER if name == STARTER else "cases"

@@ -35,8 +35,6 @@ class ExportRequest:
     """The whole cases; None takes those that the paths hold."""
     labels: LabelRule | None = None
     """The label rule of results and of lm-eval's documents; None is the usual choice."""
-    dataset: str | None = None
-    """Dataset on the Hub that results are of: ``OWNER/NAME``."""
     evaluator: str | None = None
     """Organization that made the results."""
 

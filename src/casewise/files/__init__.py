@@ -29,7 +29,6 @@ from casewise.files.rows import (
 )
 from casewise.files.text import (
     LONGEST,
-    TOO_LONG,
     address_of,
     cache_dir,
     check_archive,
@@ -40,7 +39,6 @@ from casewise.files.text import (
     parse_json,
     place_of,
     quoted,
-    raw_lines,
     read_bytes,
     read_text,
     text_lines,
@@ -53,7 +51,6 @@ __all__ = [
     "Journal",
     "LONGEST",
     "Row",
-    "TOO_LONG",
     "Table",
     "TableForm",
     "WORKBOOKS",
@@ -74,7 +71,6 @@ __all__ = [
     "parse_json",
     "place_of",
     "quoted",
-    "raw_lines",
     "read_bytes",
     "read_text",
     "replace_folder",

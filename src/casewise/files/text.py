@@ -188,31 +188,6 @@ _READ_AS = (
 )
 
 
-def raw_lines(path: Path, longest: int) -> Iterator[bytes | None]:
-    """Lines of a file as bytes, one in memory at a time; None in place of a longer one.
-
-    Lines end at line feeds alone, which are left out.
-
-    Args:
-        path: The file.
-        longest: The most bytes of a line that are taken into memory.
-
-    Raises:
-        InputError: The file is missing, a folder, unreadable, or empty.
-    """
-    empty = True
-    with _opened(path) as file:
-        while data := file.readline(longest + 1):
-            empty = empty and not data.strip()
-            whole = data.endswith(b"\n") or len(data) <= longest
-            yield data.removesuffix(b"\n") if whole else None
-            while not whole:
-                rest = file.readline(longest)
-                whole = rest.endswith(b"\n") or not rest
-    if empty:
-        raise InputError("the file is empty", path)
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:

@@ -20,29 +20,17 @@ _TRIES = 5
 def exchanges(random: Random, size: int) -> list[str]:
     """Questions and their replies in turn, about ``size`` bytes: none for 0, else one or more."""
     lines: list[str] = []
-    for question, sentence in _fit(_talk(random), size):
+    left = size
+    for question, sentence in _talk(random):
+        length = len(f"{question}{sentence}".encode())
+        if left <= 0 or (left < size and left < length / 2):
+            break
+        left -= length
         if question:
             lines += [question, sentence]
         else:
             lines[-1] += f" {sentence}"
     return lines
-
-
-def paragraphs(random: Random, size: int) -> str:
-    """One text on everyday topics, about ``size`` bytes: empty for 0, else a sentence or more."""
-    talk = (("\n\n" if question else " ", sentence) for question, sentence in _talk(random))
-    return "".join(map("".join, _fit(talk, size))).strip()
-
-
-def _fit(pieces: Iterator[tuple[str, str]], size: int) -> Iterator[tuple[str, str]]:
-    """As many pieces as come nearest to a size: none for 0, else one or more."""
-    left = size
-    for piece in pieces:
-        length = len("".join(piece).encode())
-        if left <= 0 or (left < size and left < length / 2):
-            return
-        left -= length
-        yield piece
 
 
 def _talk(random: Random) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,7 @@ from casewise.contexts import claim, claim_turns, facts
 from casewise.errors import UsageError
 from casewise.files.yaml import read_plain_yaml
 from casewise.protocols.conversations import Conversations, Opening, open_conversation
-from casewise.protocols.filler import exchanges, filler_words, paragraphs
+from casewise.protocols.filler import exchanges, filler_words
 
 _EDITION = 2
 """Edition; raise it when conversations change in a way that the words don't show."""
@@ -266,20 +266,6 @@ def filler(asked: VariedCase, random: Random) -> Opening | None:
     Attention to what was said at the start decays over turns: Li et al. (2024), arXiv:2402.10962.
     """
     return _apart(asked, exchanges(random, asked.tokens * BYTES_PER_TOKEN))
-
-
-@variation("text", "retention", sized=True)
-def text(asked: VariedCase, random: Random) -> Opening | None:
-    """One pasted text on everyday topics, of about N tokens, between context and query.
-
-    It stands in one turn of the user's, with a scripted acknowledgement; all else is as for
-    ``filler``, and ``text-0`` is the same as ``filler-0``.
-    """
-    if not asked.tokens:
-        return _apart(asked, [])
-    pasted, read = _words()["pasted"], _words()["read"]
-    size = asked.tokens * BYTES_PER_TOKEN - len(pasted) - len(read)
-    return _apart(asked, [paste(pasted, paragraphs(random, max(size, 1))), read])
 
 
 def _apart(asked: VariedCase, talk: list[str]) -> Opening | None:
