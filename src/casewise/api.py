@@ -28,7 +28,7 @@ from casewise.cases import (
     read_label_rule,
     write_cases,
 )
-from casewise.choices import PowerTest, Split, UnreadPolicy, WeighBy
+from casewise.choices import PowerInputs, PowerTest, Split, UnreadPolicy, WeighBy
 from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import cache_dir, write_atomically
 from casewise.lazy import LazyModule
@@ -267,47 +267,17 @@ def audit(cases: Cases, *, seed: int = 0) -> Audit:
     return Audit(dataset.audit_cases(case_set(cases), seed=seed))
 
 
-def power(
-    test: str,
-    *,
-    effect: float | None = None,
-    n: int | None = None,
-    power: float | None = None,
-    alpha: float = 0.05,
-    two_sided: bool = True,
-    p1: float | None = None,
-    p2: float | None = None,
-    margin: float | None = None,
-    discordance: float | None = None,
-    sd: float | None = None,
-    rho: float | None = None,
-    cases_per_query: int | None = None,
-) -> Power:
+@takes(PowerInputs, "test")
+def power(given: dict[str, Any]) -> Power:
     """Work out how many votes, cases or pairs a study needs, or what a number can show.
 
     Of the difference, the number (``n``) and the power, give two: the third is worked out.
 
-    Args:
-        test: ``proportions`` (votes on two cases) or ``pairs`` (two models).
-        effect: The difference of two accuracies to find, 0..1 (``pairs``).
-        n: Votes a case; for ``pairs``, queries.
-        power: The chance of finding the difference, in 0..1.
-        alpha: The chance of finding a difference where there is none.
-        two_sided: Whether a difference in either direction is looked for.
-        p1: Share of safe votes on the one case, 0..1.
-        p2: Share of safe votes on the other.
-        margin: What the second model may be worse by, 0..1, instead of ``effect`` (``pairs``).
-        discordance: Share of cases on which just one of the models is right, 0..1.
-        sd: Standard deviation of a case's difference, instead of ``discordance``.
-        rho: Correlation of the differences of the two cases of a pair; None is 0.
-        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own.
-
     Raises:
         UsageError: What was given is too little, too much, or out of range.
     """
-    given = dict(locals())
-    given["test"] = choose(PowerTest, test, "test")
-    return Power(dataset.plan_power(dataset.PowerInputs(**given)))
+    given["test"] = choose(PowerTest, given.get("test") or "", "test")
+    return Power(dataset.plan_power(PowerInputs(**given)))
 
 
 # --- runs -------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ def test_the_published_cases_split_evenly(casebench: Path) -> None:
 def test_counts_by_hand() -> None:
     """Quotas .8/.2 of 4, 4 and 2 queries: 3.2/.8, 3.2/.8, 1.6/.4; in sum 8 and 2.
 
-    Three seats are left after 3/0, 3/0, 1/0: the whole needs one more in train and two in test,
-    and the largest remainders give the two to the categories of four.
+    The first category owes train .2 and test .8 beyond 3/0: test gets it. Then train is owed .4 and
+    test .6, and in the last train 1 and test 0.
     """
     cases = [case for name, n in (("a", 4), ("b", 4), ("c", 2)) for case in pairs(n, category=name)]
     train, test = split_cases(cases, SHARES)
@@ -119,7 +119,7 @@ def test_parts_of_any_split(
         parts = split_cases(cases, shares, seed=seed)
     except UsageError:
         # Only where whole queries give a part none.
-        assert min(queries * share for share in shares.values()) < 1
+        assert min(queries * share for share in shares.values()) < 2
         return
     everything = [case.id for part in parts for case in part.cases]
     assert sorted(everything) == sorted(ids(cases))
@@ -127,8 +127,10 @@ def test_parts_of_any_split(
     assert sum(map(len, homes)) == queries
     for part, home in zip(parts, homes, strict=True):
         assert part.n_queries == len(home)
+        # Of two parts just rounded; of more, what three strata round apart.
         quota = queries * shares[part.name]
-        assert floor(quota) <= part.n_queries <= ceil(quota)
+        apart = 0 if len(shares) < 3 else 1
+        assert floor(quota) - apart <= part.n_queries <= ceil(quota) + apart
         for stratum, count in part.queries.items():
             quota = shares[part.name] * sum(one.queries[stratum] for one in parts)
             assert floor(quota) <= count <= ceil(quota)
@@ -150,19 +152,15 @@ def test_a_union_holds_each_case_once() -> None:
     a, b, c = pairs(1)[0], make("b", source="theirs", licence="CC0-1.0"), make("c")
     merged = merge_sets([whole(a, b), whole(c, b, name="b.jsonl")])
     assert merged.cases == (a, b, c)
-    assert merged.identical == 1
+    assert merged.notes == {"records identical to a case there already and left out": 1}
     assert (merged.cases[1].source, merged.cases[1].licence) == ("theirs", "CC0-1.0")
-    assert merged.same_text == 0
-    assert merge_sets([whole(c), whole(make("c", id="mine"))]).same_text == 1
+    twice = merge_sets([whole(c), whole(make("c", id="mine"))])
+    assert twice.notes == {"cases with the text of another, under an id of their own": 1}
 
 
 def rated(*votes: tuple[str | None, str], **fields: Any) -> CaseSet:
     rows = [{"rater": rater, "verdict": verdict} for rater, verdict in votes]
     return whole(make("q", "safe", votes=rows, **fields), name=fields.get("source", "a"))
-
-
-def counted(safe: int, unsafe: int, source: str | None) -> CaseSet:
-    return whole(make("q", "safe", votes={"safe": safe, "unsafe": unsafe}, source=source))
 
 
 def test_a_rater_who_contradicts_themselves(cli_inside: Cli, tmp_path: Path) -> None:
@@ -175,15 +173,18 @@ def test_a_rater_who_contradicts_themselves(cli_inside: Cli, tmp_path: Path) -> 
         assert cli_inside(*merge, "--prefer", prefer).returncode == 0
         (case,) = load_cases(tmp_path / "all.jsonl").cases
         assert case.votes_safe == safe
+    merged = merge_sets(
+        [rated(("r1", "safe"), source="a"), rated(("r2", "unsafe"), source="b")], pool_votes=True
+    )
+    (case,) = merged.cases
+    assert (case.votes_safe, case.votes_unsafe, case.source) == (1, 1, "a; b")
 
 
-def test_counts_are_added_only_across_sources() -> None:
-    (case,) = merge_sets([counted(3, 1, "here"), counted(3, 1, "there")], pool_votes=True).cases
-    assert (case.votes_safe, case.votes_unsafe) == (6, 2)
-    assert case.source == "here; there"
-    for first, second in (("here", "here"), (None, "there"), (None, None)):
-        with pytest.raises(InputError, match="can't be told apart"):
-            merge_sets([counted(3, 1, first), counted(2, 1, second)], pool_votes=True)
+@pytest.mark.parametrize("votes", [{"safe": 3, "unsafe": 1}, [{"verdict": "safe"}]])
+def test_votes_without_raters_are_not_pooled(votes: Any) -> None:
+    sets = [whole(make("q", "safe", votes=votes, source=source)) for source in ("here", "there")]
+    with pytest.raises(InputError, match="without a rater, can't be pooled"):
+        merge_sets(sets, pool_votes=True)
 
 
 def test_order_in_a_context_and_single_votes_are_changes() -> None:
@@ -222,8 +223,9 @@ def test_a_difference_accounts_for_every_case(cases: list[Case], data: st.DataOb
     old = data.draw(st.lists(st.sampled_from(cases), unique_by=lambda case: case.id))
     new = data.draw(st.lists(st.sampled_from(cases), unique_by=lambda case: case.id))
     found = diff_sets(whole(*old), whole(*new))
-    assert len(found.removed) + found.unchanged == len(old)
-    assert len(found.added) + found.unchanged == len(new)
+    kept = found.unchanged + len(found.reworded)
+    assert len(found.removed) + kept == len(old)
+    assert len(found.added) + kept == len(new)
     assert found.same == (list(map(to_line, old)) == list(map(to_line, new)))
 
 

@@ -1,4 +1,4 @@
-"""Contexts that are edited: ``contexts check`` and ``cases diff`` name the rules of pairs."""
+"""Contexts that are edited: what ``contexts check`` and ``cases diff`` say of it."""
 
 import json
 from pathlib import Path
@@ -9,10 +9,6 @@ import yaml
 from conftest import Cli
 
 Fields = dict[str, Any]
-
-KEPT_VOTES = "people voted on this text; their votes would come to stand on another"
-OTHER_QUERY = "the cases of a pair share their query: change it in all of them"
-SAME_TEXT = "two cases of the pair would have the same query, context and history"
 
 
 def pair() -> list[Fields]:
@@ -50,14 +46,21 @@ def edited(old: Path, name: str, **changes: Fields) -> Path:
     return path
 
 
-def broken(cli: Cli, *arguments: str) -> list[tuple[list[str], str]]:
-    done = cli(*arguments, "--format", "json")
-    assert done.returncode in (0, 1), done.stderr
-    found = json.loads(done.stdout)["broken"]
-    return [(one["case_ids"], one["reason"]) for one in found]
+def moved(cli: Cli, new: str) -> list[str]:
+    """Cases whose votes would come to stand on another text."""
+    done = cli("cases", "diff", "old.yaml", new, "--format", "json")
+    assert done.returncode == 1, done.stderr
+    return [one["id"] for one in json.loads(done.stdout)["changed"] if one["moves_votes"]]
 
 
-def test_check_lists_pairs_as_the_page_does(old: Path, cli_inside: Cli) -> None:
+def checked(cli: Cli, file: str) -> list[tuple[str, list[str]]]:
+    done = cli("contexts", "check", file, "--format", "json")
+    found = json.loads(done.stdout)["findings"]
+    assert done.returncode == bool(found), done.stderr
+    return [(one["code"], one["cases"]) for one in found]
+
+
+def test_check_lists_pairs(old: Path, cli_inside: Cli) -> None:
     done = cli_inside("contexts", "check", "old.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
@@ -66,13 +69,14 @@ def test_check_lists_pairs_as_the_page_does(old: Path, cli_inside: Cli) -> None:
                 "query_id": "ladder",
                 "cases": ["ladder-safe", "ladder-unsafe"],
                 "voted": ["ladder-safe"],
+                "version": 1,
                 "differing": ["recipient.type"],
             }
         ],
-        "broken": [],
+        "findings": [],
     }
     shown = cli_inside("contexts", "check", "old.yaml").stdout
-    assert "No rule of pairs is broken." in shown
+    assert "Found nothing." in shown
     # The texts may be distressing, and are not needed.
     assert "borrow" not in shown
 
@@ -80,29 +84,23 @@ def test_check_lists_pairs_as_the_page_does(old: Path, cli_inside: Cli) -> None:
 def test_an_edit_of_a_text_that_people_voted_on_is_named(old: Path, cli_inside: Cli) -> None:
     context = {"sender": {"type": "tool shed"}, "recipient": {"type": "a good neighbour"}}
     edited(old, "new.yaml", safe={"context": context})
-    found = broken(cli_inside, "cases", "diff", "old.yaml", "new.yaml")
-    assert found == [(["ladder-safe"], KEPT_VOTES)]
-    shown = cli_inside("cases", "diff", "old.yaml", "new.yaml")
-    assert shown.returncode == 1
-    assert "Against the rules of pairs" in shown.stdout
+    assert moved(cli_inside, "new.yaml") == ["ladder-safe"]
+    shown = cli_inside("cases", "diff", "old.yaml", "new.yaml").stdout
+    assert "people voted on this text" in shown
     # The other case has no votes, and a case whose votes were taken out has none either.
     edited(old, "free.yaml", unsafe={"context": context})
-    assert broken(cli_inside, "cases", "diff", "old.yaml", "free.yaml") == []
+    assert moved(cli_inside, "free.yaml") == []
     edited(old, "bare.yaml", safe={"context": context, "votes": None})
-    assert broken(cli_inside, "cases", "diff", "old.yaml", "bare.yaml") == []
+    assert moved(cli_inside, "bare.yaml") == []
 
 
 def test_a_query_is_changed_in_all_cases_of_a_pair(old: Path, cli_inside: Cli) -> None:
     edited(old, "one.yaml", unsafe={"query": "May I keep the ladder?"})
     both = ["ladder-safe", "ladder-unsafe"]
-    assert broken(cli_inside, "cases", "diff", "old.yaml", "one.yaml") == [(both, OTHER_QUERY)]
-    assert broken(cli_inside, "contexts", "check", "one.yaml") == [(both, OTHER_QUERY)]
-    assert cli_inside("contexts", "check", "one.yaml").returncode == 1
+    assert checked(cli_inside, "one.yaml") == [("unlike-queries", both)]
 
 
 def test_two_cases_of_one_text_are_no_pair(old: Path, cli_inside: Cli) -> None:
-    same = pair()[0]["context"]
-    edited(old, "same.yaml", unsafe={"context": same})
+    edited(old, "same.yaml", unsafe={"context": pair()[0]["context"]})
     both = ["ladder-safe", "ladder-unsafe"]
-    assert (both, SAME_TEXT) in broken(cli_inside, "contexts", "check", "same.yaml")
-    assert (both, SAME_TEXT) in broken(cli_inside, "cases", "diff", "old.yaml", "same.yaml")
+    assert checked(cli_inside, "same.yaml") == [("identical-twins", both)]

@@ -32,7 +32,6 @@ from casewise.cases._case import (
     without_sequential_tags,
 )
 from casewise.cases._deployment_card import card_cases, load_card, system_text, wanted_reply
-from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._draft import draft_mapping
 from casewise.cases._fetch import (
     OPEN_SETS,
@@ -69,23 +68,24 @@ from casewise.cases._load import (
     load_output,
     open_cases,
 )
-from casewise.cases._merge import merge_sets
-from casewise.cases._pairs import (
-    KEPT_VOTES,
-    OTHER_QUERY,
-    SAME_TEXT,
-    PairFault,
-    group_pairs,
-    is_voted,
-    pair_faults,
-)
 from casewise.cases._personal_patterns import find_pieces
-from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import write_cases
 from casewise.cases.cells import opened
 from casewise.cases.importing import Imported, cases_in_memory, import_cases
 from casewise.cases.mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
+from casewise.cases.sets import (
+    CaseChange,
+    FieldChange,
+    SetDiff,
+    SetPart,
+    diff_sets,
+    is_voted,
+    merge_sets,
+    sample_cases,
+    split_cases,
+    whole_queries,
+)
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
 __all__ = [
@@ -99,7 +99,6 @@ __all__ = [
     "Form",
     "GROUPS",
     "Imported",
-    "KEPT_VOTES",
     "LabelFields",
     "LabelRule",
     "Labelled",
@@ -107,10 +106,7 @@ __all__ = [
     "MAPPINGS",
     "MAX_SEED",
     "OPEN_SETS",
-    "OTHER_QUERY",
-    "PairFault",
     "Role",
-    "SAME_TEXT",
     "SEQUENTIAL_VOTES",
     "STARTER",
     "SetDiff",
@@ -147,7 +143,6 @@ __all__ = [
     "find_turn_fault",
     "find_twins",
     "flags_query",
-    "group_pairs",
     "import_cases",
     "is_output",
     "is_voted",
@@ -162,7 +157,6 @@ __all__ = [
     "open_cases",
     "opened",
     "other_labels",
-    "pair_faults",
     "read_label_rule",
     "read_turns",
     "sample_cases",

@@ -28,24 +28,28 @@ class PowerInputs:
     test: Annotated[PowerTest, Input("The test that the study will end in.", _STUDY)]
     effect: Annotated[
         float | None,
-        Input("The difference of two accuracies to find, 0..1; or --margin.", _MODELS),
+        Input("Difference of two accuracies to find; or --margin.", _MODELS, least=0, most=1),
     ] = None
-    n: Annotated[int | None, Input("Votes a case; for pairs, the number of queries.", _STUDY)] = (
-        None
-    )
+    n: Annotated[
+        int | None,
+        Input("Votes a case; for pairs, the number of queries.", _STUDY, least=2),
+    ] = None
     power: Annotated[
-        float | None, Input("The chance of finding the difference, such as .8.", _STUDY)
+        float | None, Input("Chance of finding the difference, such as .8.", _STUDY)
     ] = None
     margin: Annotated[
         float | None,
         Input(
-            "What the second model may be worse by, 0..1, as in casewise gate; instead of "
-            "--effect. Power is then the chance that an equal model passes.",
+            "What the second model may be worse by, as in casewise gate; instead of --effect. "
+            "Power is then the chance that an equal model passes.",
             _MODELS,
+            least=0,
+            most=1,
         ),
     ] = None
     alpha: Annotated[
-        float, Input("The chance of finding a difference where there is none.", _STUDY)
+        float,
+        Input("Chance of finding a difference where there is none.", _STUDY, least=0, most=1),
     ] = 0.05
     two_sided: Annotated[
         bool,
@@ -55,23 +59,39 @@ class PowerInputs:
             option="--two-sided/--one-sided",
         ),
     ] = True
-    p1: Annotated[float | None, Input("Share of safe votes on the one case, 0..1.", _VOTES)] = None
-    p2: Annotated[float | None, Input("Share of safe votes on the other, 0..1.", _VOTES)] = None
+    p1: Annotated[
+        float | None, Input("Share of safe votes on the one case.", _VOTES, least=0, most=1)
+    ] = None
+    p2: Annotated[
+        float | None, Input("Share of safe votes on the other.", _VOTES, least=0, most=1)
+    ] = None
     discordance: Annotated[
         float | None,
-        Input("Share of cases on which just one of the models is right, 0..1.", _MODELS),
+        Input("Share of cases on which one model alone is right.", _MODELS, least=0, most=1),
     ] = None
     sd: Annotated[
         float | None,
         Input(
-            "Standard deviation of a case's difference, 0..1; instead of --discordance.", _MODELS
+            "Standard deviation of a case's difference; instead of --discordance.",
+            _MODELS,
+            least=0,
+            most=1,
         ),
     ] = None
     rho: Annotated[
         float | None,
-        Input("Correlation of the differences of two cases of a query. Default: 0.", _MODELS),
+        Input(
+            "Correlation of the differences of two cases of a query. Default: 0.",
+            _MODELS,
+            least=-1,
+            most=1,
+        ),
     ] = None
     cases_per_query: Annotated[
         int | None,
-        Input("2 (the default), or 1 for cases each with a query of its own.", _MODELS),
+        Input(
+            "2 (the default), or 1 for cases each with a query of its own.",
+            _MODELS,
+            least=1,
+        ),
     ] = None

@@ -13,7 +13,7 @@ import typer
 from casewise.choices import By, Prefer
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, out, print_as
-from casewise.cli._main import case_files, reporting
+from casewise.cli._main import case_files, dataset, reporting
 from casewise.cli._options import (
     argument,
     flag,
@@ -119,7 +119,7 @@ def merge(
     ],
     to: Out,
     prefer: Annotated[
-        Prefer | None, option("Whose fields stand where files differ. Default: none's.")
+        Prefer | None, option("On a conflict keep the first or the last file. Default: stop.")
     ] = None,
     pool_votes: Annotated[
         bool, flag("--pool-votes", "Put the votes on one case together.")
@@ -128,9 +128,8 @@ def merge(
     """Unite files; identical cases count once, a contradiction is an error.
 
     Cases are told by their ids; each keeps its source and its licence.
-    --pool-votes takes each rater's vote on a case once (a rater of one name
-    is one person). Counts, and votes without a rater, are added only where
-    every file names a source of its own. A file of the name of --out is
+    --pool-votes takes each rater's vote on a case once: a rater of one name
+    is one person, so every vote needs a rater. A file of the name of --out is
     overwritten.
 
     [bold]Examples[/]
@@ -143,16 +142,8 @@ def merge(
         [_open(file) for file in files], prefer=prefer, pool_votes=pool_votes
     )
     case_files.write_cases(merged.cases, to)
-    remarks = [
-        (merged.identical, "records identical to a case there already and left out"),
-        (merged.preferred, f"cases that differ, taken from the {prefer} file"),
-        (merged.pooled, "cases with votes of more than one file"),
-        (merged.repeated_votes, "votes that stood twice and count once"),
-        (merged.same_text, "cases with the text of another, under an id of their own"),
-    ]
-    for count, what in remarks:
-        if count:
-            note(f"note: {what}: {count}")
+    for what, count in merged.notes.items():
+        note(f"note: {what}: {count}")
     note(f"{to}: {len(merged.cases)} cases (hash {case_files.dataset_hash(merged.cases)})")
 
 
@@ -164,15 +155,13 @@ def diff(
         bool, flag("--reveal", "Show changed texts, not only their lengths.")
     ] = False,
 ) -> None:
-    """Say what changed between two versions of a file, case by case.
+    """List what changed between two versions of a file, case by case.
 
-    Cases are told by their ids. Where an id is a hash of the text, a case
-    whose text changed is shown as reworded if exactly one case of OLD and one
-    of NEW fit. Votes are compared as counts. The form of the files plays no
-    role; their order does, since the hash that results name depends on it.
-    Rules of pairs that a change breaks are named: votes that would come to
-    stand on another text, a query that was changed in one case of a pair
-    alone, two cases of one text.
+    Cases are matched by their ids. A case whose text and id changed is
+    reworded if exactly one case of OLD and one of NEW fit. Votes are compared
+    as counts. The form of the files plays no role; their order does, since
+    the hash that results name depends on it. Votes that would come to stand
+    on another text are named.
 
     [bold]Exit status[/]: 0 the same, 1 different, 2 bad input.
 
@@ -191,14 +180,15 @@ def diff(
 
 
 def check(file: File, format: FormatOption = Format.TABLE) -> None:
-    """List the pairs of a file, and the rules of pairs that it breaks.
+    """List the pairs of a file, and what an edit may have broken.
 
-    For files that were edited, in any form: cases a query, whether people
-    voted on them (then their texts stay: a new version has no votes), and the
-    parameters in which twins differ. To see what an edit did to votes:
+    The cases of each query, those that people voted on (their texts stay: a
+    new version has no votes), and the parameters in which twins differ; then
+    what casewise cases audit finds of twins in one context, of contexts that
+    stand twice, and of queries that differ. To see what an edit did to votes:
     casewise cases diff.
 
-    [bold]Exit status[/]: 0 no rule is broken, 1 some are, 2 bad input.
+    [bold]Exit status[/]: 0 nothing was found, 1 something was, 2 bad input.
 
     [bold]Examples[/]
 
@@ -207,9 +197,9 @@ def check(file: File, format: FormatOption = Format.TABLE) -> None:
     casewise contexts check cases.jsonl --format json
     """
     cases = _open(file).cases
-    faults = case_files.pair_faults(cases)
-    print_as(format, reporting.pairs_sheet(cases, faults))
-    if faults:
+    findings = dataset.check_pairs(cases)
+    print_as(format, reporting.pairs_sheet(cases, findings))
+    if findings:
         raise typer.Exit(DIFFERENT)
 
 

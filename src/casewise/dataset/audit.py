@@ -4,16 +4,21 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from casewise.cases import CaseSet
+from casewise.cases import Case, CaseSet
 from casewise.contexts import words_of
-from casewise.dataset.checks import results
+from casewise.dataset.checks import PAIRS, results
 from casewise.dataset.findings import CHECKS, Finding, Level, Material, as_record, listed
 from casewise.dataset.leakage import Leakage
 from casewise.errors import UsageError, install_hint
+
+
+def check_pairs(cases: Sequence[Case]) -> tuple[Finding, ...]:
+    """Check what edits of contexts can break: queries and contexts of each pair."""
+    return listed(results(Material(tuple(cases), 0), PAIRS))
 
 
 @dataclass(frozen=True, slots=True)

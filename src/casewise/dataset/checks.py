@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -269,6 +269,15 @@ def identical_twins(data: Material) -> Finding:
         "Nothing can tell such twins apart: correct the side of one, or write its context."
     )
     return counted(chain(*same), len(data.sided), text)
+
+
+@check("unlike-queries", WARNING)
+def unlike_queries(data: Material) -> Finding:
+    """Cases of one query id that ask in other words."""
+    groups = grouped(data.cases, _query).values()
+    unlike = [group for group in groups if len({case.query for case in group}) > 1]
+    text = "Cases of one query id share their query: change it in all of them."
+    return counted(chain(*unlike), len(data.cases), text)
 
 
 @check("missing-twin", WARNING)
@@ -778,10 +787,17 @@ for _code, (_level, _lacks, _said) in _LACKING.items():
     check(_code, _level)(partial(_lacking, lacks=_lacks, text=_said))
 
 
-def results(data: Material, *, people: bool = False) -> list[Finding]:
-    """Results of all checks, or of those of votes; the worst first, silent ones too."""
+VOTES = [code for code, one in CHECKS.items() if one.people]
+"""Checks of votes, which a description shows."""
+
+PAIRS = ["identical-twins", "unlike-queries", "repeated-context"]
+"""Checks of what edits of contexts can break."""
+
+
+def results(data: Material, codes: Sequence[str] | None = None) -> list[Finding]:
+    """Results of some checks, or of all; the worst first, silent ones too."""
     order = list(Level)
-    chosen = {code: one for code, one in CHECKS.items() if one.people or not people}
+    chosen = {code: CHECKS[code] for code in (CHECKS if codes is None else codes)}
     made = [
         replace(one.find(data), code=code, level=one.level, unit=one.figure or one.unit)
         for code, one in chosen.items()

@@ -23,15 +23,13 @@ from casewise.sheets import (
     Tone,
     Word,
     count,
-    escape,
     estimate,
     figures,
     interval,
-    markdown,
     number,
     p_value,
+    page,
     plural,
-    terminal,
 )
 
 SHOWN = 3
@@ -39,21 +37,10 @@ SHOWN = 3
 
 _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.DOUBT, Level.NOTE: Tone.GOOD}
 
-_Part = Table | Word | str
+Part = Table | Word | str
 
 
-def _sheet(parts: Sequence[_Part], record: Callable[[], object]) -> Sheet:
-    """Texts, headings (words) and tables below each other, in any form."""
-
-    def block(part: _Part) -> Table | str:
-        if isinstance(part, Word):
-            return f"**{escape(part.text)}**"
-        return escape(part) if isinstance(part, str) else part
-
-    return Sheet(lambda: terminal(*parts), lambda: markdown(*map(block, parts)), record)
-
-
-def _findings(found: Sequence[Finding], total: int, *, reveal: bool = False) -> Iterator[_Part]:
+def finding_lines(found: Sequence[Finding], total: int, *, reveal: bool = False) -> Iterator[Part]:
     """Findings, each under its name; with their first cases, unless they are about all."""
     counts = [plural(sum(one.level is level for one in found), str(level)) for level in Level]
     yield f"\nFound: {', '.join(counts)}." if found else "\nFound nothing."
@@ -76,9 +63,9 @@ def _size(found: Finding) -> str:
 
 def description_sheet(one: Description) -> Sheet:
     """What the context does to votes, the findings, and the tables."""
-    parts: list[_Part] = [*_moved(one.context_effect), _opening(one), *one.shape.sentences()]
-    parts += _findings(one.findings, one.cases)
-    return _sheet([*parts, *_tables(one)], lambda: as_record(one))
+    parts: list[Part] = [*_moved(one.context_effect), _opening(one), *one.shape.sentences()]
+    parts += finding_lines(one.findings, one.cases)
+    return page([*parts, *_tables(one)], lambda: as_record(one))
 
 
 def _moved(effect: ContextEffect) -> Iterator[str]:
@@ -268,10 +255,10 @@ def _ceiling(one: Description) -> Table:
 
 def audit_sheet(one: Audit, *, reveal: bool) -> Sheet:
     """The findings, worst first, then the figures that they rest on."""
-    parts: list[_Part] = [_audited(one), *_findings(one.findings, one.cases, reveal=reveal)]
+    parts: list[Part] = [_audited(one), *finding_lines(one.findings, one.cases, reveal=reveal)]
     tables = (_guesses(one), _words(one), _parameters(one))
     parts += [table for table in tables if table.rows]
-    return _sheet(parts, lambda: audit_record(one, reveal=reveal))
+    return page(parts, lambda: audit_record(one, reveal=reveal))
 
 
 def _audited(one: Audit) -> str:

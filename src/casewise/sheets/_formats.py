@@ -8,7 +8,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -18,7 +18,18 @@ import markupsafe
 from rich.console import RenderableType
 
 from casewise.files import csv_text
-from casewise.sheets._table import Cell, Code, Column, Kind, Link, Row, Table, Tone, Word
+from casewise.sheets._table import (
+    Cell,
+    Code,
+    Column,
+    Kind,
+    Link,
+    Row,
+    Table,
+    Tone,
+    Word,
+    terminal,
+)
 
 _MARKS = re.compile(r"[\\`*\[\]>|~&$#]|<(?=[\w/!?])|!(?=\[)|(?<![^\W_])_|_(?![^\W_])")
 """Start of emphasis, code, a link, a cell, HTML or a formula; not an underscore within a word,
@@ -182,6 +193,22 @@ class Sheet:
     def json(self) -> str:
         """A JSON document; what is undefined is null."""
         return to_json(self.record())
+
+
+def page(parts: Sequence[Table | Word | str], record: Callable[[], object]) -> Sheet:
+    """Sheet of tables, lines of text and headings (words) below each other.
+
+    Args:
+        parts: The parts; a text is plain in every form, and a line end before it is a gap.
+        record: Values for JSON.
+    """
+
+    def block(part: Table | Word | str) -> Table | str:
+        if isinstance(part, Word):
+            return f"**{escape(part.text)}**"
+        return escape(part) if isinstance(part, str) else part
+
+    return Sheet(lambda: terminal(*parts), lambda: markdown(*map(block, parts)), record)
 
 
 def to_records(table: Table) -> list[dict[str, Any]]:

@@ -1,0 +1,179 @@
+"""Views of sets of cases: parts, differences between two versions, pairs."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from casewise.cases import (
+    Case,
+    CaseChange,
+    CaseSet,
+    FieldChange,
+    SetDiff,
+    SetPart,
+    is_voted,
+)
+from casewise.choices import By
+from casewise.contexts import differing_parameters
+from casewise.dataset import Finding, as_record
+from casewise.errors import SHORT
+from casewise.reporting.describe import Part, finding_lines
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Sheet,
+    Table,
+    Tone,
+    Word,
+    figures,
+    json_fields,
+    number,
+    page,
+)
+
+
+def parts_table(parts: Sequence[SetPart], by: By) -> Table:
+    """Queries by stratum and part, with sums; shares and cases of each part."""
+    rows = []
+    for stratum in parts[0].queries if by is not By.NONE else ():
+        counts = [part.queries[stratum] for part in parts]
+        rows.append(Row([stratum, *counts, sum(counts)]))
+    queries = [part.n_queries for part in parts]
+    shares: list[Cell] = [number(one / sum(queries)) for one in queries]
+    cases = [len(part.cases) for part in parts]
+    rows += [
+        Row(["queries", *queries, sum(queries)], apart=True),
+        Row(["share", *shares, number(1.0)]),
+        Row(["cases", *cases, sum(cases)]),
+    ]
+    heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
+    names = (part.name for part in parts)
+    return Table([Column(""), *figures(Kind.COUNT, *names, "all")], rows, heading)
+
+
+def diff_sheet(diff: SetDiff, *, reveal: bool) -> Sheet:
+    """The two versions, the counts, and every case; texts are their lengths unless revealed."""
+    versions = {"old": diff.old, "new": diff.new}
+    parts: list[Part] = [
+        f"{which}: {one.name}, {len(one.cases)} cases, {one.identity}"
+        for which, one in versions.items()
+    ]
+    parts += [_diff_counts(diff), *_changed_lines(diff, reveal=reveal)]
+
+    def record() -> dict[str, Any]:
+        changes = {
+            name: [_change_record(change, reveal=reveal) for change in getattr(diff, name)]
+            for name in ("changed", "reworded")
+        }
+        return {
+            "same": diff.same,
+            **{which: _set_record(one) for which, one in versions.items()},
+            **json_fields(diff, "unchanged", "reordered"),
+            "added": [_case_record(case) for case in diff.added],
+            "removed": [_case_record(case) for case in diff.removed],
+            **changes,
+        }
+
+    return page(parts, record)
+
+
+def _diff_counts(diff: SetDiff) -> str:
+    if diff.same:
+        return f"No difference: {diff.unchanged} cases unchanged."
+    kinds = ("added", "removed", "changed", "reworded")
+    counts = ", ".join(f"{len(getattr(diff, kind))} {kind}" for kind in kinds)
+    order = " The cases that stayed are in another order." if diff.reordered else ""
+    return f"{counts}, {diff.unchanged} unchanged.{order}"
+
+
+def _changed_lines(diff: SetDiff, *, reveal: bool) -> Iterator[Part]:
+    for kind, cases in (("added", diff.added), ("removed", diff.removed)):
+        yield from (f"{kind}: {_name(case)}" for case in cases)
+    for change in (*diff.changed, *diff.reworded):
+        renamed = change.old.id != change.new.id
+        head = f"{change.old.id} is now {_name(change.new)}" if renamed else _name(change.new)
+        yield f"\n{'reworded' if renamed else 'changed'}: {head}"
+        yield from (_line(field, reveal=reveal) for field in change.fields)
+        if change.moves_votes:
+            yield Word(
+                "people voted on this text; their votes would come to stand on another", Tone.BAD
+            )
+
+
+def _name(case: Case) -> str:
+    return "  ".join([case.id, case.intended or "none", case.category or ""]).rstrip()
+
+
+def _line(change: FieldChange, *, reveal: bool) -> str:
+    remark = f" ({change.note})" if change.note else ""
+    hides = change.is_text and not reveal
+    old, new = (_short(value, hides=hides) for value in (change.old, change.new))
+    return f"{change.field}: {old} -> {new}{remark}"
+
+
+def _short(value: Any, *, hides: bool) -> str:
+    if value is None:
+        return "none"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if hides:
+        return f"{len(text)} characters"
+    text = " ".join(text.split())
+    return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+
+
+def _set_record(one: CaseSet) -> dict[str, Any]:
+    return {**json_fields(one, "name", "version", "hash"), "cases": len(one.cases)}
+
+
+def _case_record(case: Case) -> dict[str, Any]:
+    return json_fields(case, "id", "query_id", "category", "intended")
+
+
+def _change_record(change: CaseChange, *, reveal: bool) -> dict[str, Any]:
+    fields = []
+    for one in change.fields:
+        hides = one.is_text and not reveal
+        sides = {"old": one.old, "new": one.new}
+        shown = {
+            side: _short(value, hides=True) if hides else value for side, value in sides.items()
+        }
+        fields.append({"field": one.field, **shown, "note": one.note or None})
+    return {
+        "old_id": change.old.id,
+        **_case_record(change.new),
+        "fields": fields,
+        "moves_votes": change.moves_votes,
+    }
+
+
+def pairs_sheet(cases: Sequence[Case], findings: Sequence[Finding]) -> Sheet:
+    """Pairs, without their texts, and the rules that they break."""
+    pairs = defaultdict[str, list[Case]](list)
+    for case in cases:
+        pairs[case.query_id].append(case)
+    records = [
+        {
+            "query_id": query,
+            "cases": [case.id for case in pair],
+            "voted": [case.id for case in pair if is_voted(case)],
+            "version": max(case.version for case in pair),
+            "differing": list(differing_parameters(pair)),
+        }
+        for query, pair in pairs.items()
+    ]
+    table = Table.of_records(
+        [
+            {
+                name: ", ".join(value) if isinstance(value, list) else value
+                for name, value in record.items()
+            }
+            for record in records
+        ]
+    )
+    return page(
+        [table, *finding_lines(findings, len(cases))],
+        lambda: {"pairs": records, "findings": as_record(findings)},
+    )
