@@ -55,7 +55,6 @@ from casewise.replies.replay import (
     ReplayReport,
     compare_replies,
     draw_turns,
-    turns_frame,
 )
 from casewise.scores._behaviour import escalations, judge_versus_act, trust_in_claims
 from casewise.scores._calibration import calibrations
@@ -605,8 +604,6 @@ class Replayed:
     after: BoolArray
     read: BoolArray
     category: NDArray[np.str_]
-    likely: BoolArray
-    """True where a first look expects a change."""
     query: IntArray
     """Conversation of each."""
     sampled: bool = False
@@ -620,7 +617,7 @@ class Replayed:
 
     def study(self, drawn: IntArray) -> "Replayed":
         places, draw = Blocks.of(self.query, self.queries).of_queries(drawn)
-        columns = ("before", "after", "read", "category", "likely")
+        columns = ("before", "after", "read", "category")
         taken = {name: getattr(self, name)[places] for name in columns}
         seed = int(np.random.default_rng(drawn).integers(2**31))
         return replace(self, **taken, query=draw, study_seed=seed)
@@ -629,14 +626,12 @@ class Replayed:
         """Both sides of each reply, as the command reports them."""
         whole = self.study_seed is None
         ids = [str(place) for place in range(len(self.query))]
-        turns = turns_frame(
-            [
-                (id, str(query), place, None, str(category), "ok", None, bool(likely))
-                for place, (id, query, category, likely) in enumerate(
-                    zip(ids, self.query, self.category, self.likely, strict=True)
-                )
-            ]
-        )
+        turns = [
+            (id, str(query), place, None, str(category))
+            for place, (id, query, category) in enumerate(
+                zip(ids, self.query, self.category, strict=True)
+            )
+        ]
         size = len(ids) // 2 if self.sampled and not whole else None
         before, after = (
             ReplayedReplies(
@@ -659,7 +654,6 @@ class Replayed:
             file="",
             conversations=self.queries,
             left_out={},
-            asked_anew=False,
         )
 
     def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
@@ -679,8 +673,7 @@ def replayed(data: Path) -> Iterator[Replayed]:
     )
 
     def ground(name: str, after: BoolArray, query: IntArray = index, **more: Any) -> Replayed:
-        likely = (first != after) ^ (rng.random(n) < 0.2)
-        return Replayed(f"replay, {name}", first, after, every, named, likely, query, **more)
+        return Replayed(f"replay, {name}", first, after, every, named, query, **more)
 
     few = first ^ some(every, 0.01, rng)
     yield ground("another model", second)

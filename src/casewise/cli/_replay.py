@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import RULES, Cluster, grading_model, read_grader, rules_first
+from casewise.choices import Cluster, grading_model, read_grader, rules_first
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._grade import ColumnsOption
@@ -88,9 +88,7 @@ def replay(
     ] = None,
     sample: Annotated[
         int | None,
-        option(
-            "Ask only N turns, more where changes are likely, weighted.", CONVERSATIONS, "N", min=2
-        ),
+        option("Ask only N turns, drawn at random.", CONVERSATIONS, "N", min=2),
     ] = None,
     seed: Annotated[int, seed_option("Of the draw.", CONVERSATIONS)] = 0,
     grader: Annotated[
@@ -139,7 +137,6 @@ def replay(
 
     casewise replay conversations.jsonl -m openai/gpt-5 --sample 5000 --format json
     """
-    chosen = transcripts.read_chosen(turn)
     if len(model) > 2 or len(set(model)) < len(model):
         raise UsageError("--model: give the new model, and at most one other for the old replies")
     anew = len(model) > 1
@@ -147,20 +144,20 @@ def replay(
     folder = place_of(log_dir or new_log_dir())
     if is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
-    masked = transcripts.open_mask() if mask else None
-    named = transcripts.read_columns(columns)
-
-    def read() -> transcripts.Prefixes:
-        conversations = transcripts.read_conversations(file, named)
-        return transcripts.Prefixes(conversations, chosen, masked)
-
+    prefixes = transcripts.Prefixes(
+        transcripts.read_conversations(file, transcripts.read_columns(columns)),
+        transcripts.read_chosen(turn),
+        transcripts.open_mask() if mask else None,
+    )
     with working("reading the conversations"):
-        turns, left_out, conversations = _find_turns(read(), file, grader, anew=anew)
-    turns = replies.draw_turns(turns, sample, seed)
-    asked = _named(read(), turns.filter("drawn")["case_id"])
+        found, graded, left_out = _find_turns(prefixes, file, grader, anew=anew)
+    about = [
+        (id, one.conversation, one.line, one.user, one.case.category) for id, one in found.items()
+    ]
+    turns = replies.draw_turns(about, sample, seed)
+    asked = {id: found[id] for id in turns.filter("drawn")["case_id"]}
     # The file's own replies that a model is to grade.
-    ungraded = set(turns.filter(polars.col("old_status").is_null())["case_id"])
-    recorded = {} if anew else {id: one for id, one in asked.items() if id in ungraded}
+    ungraded = {} if anew else {id: one for id, one in asked.items() if id not in graded}
     with err().status("loading"):
         from casewise.runs import check_models, make_plan
 
@@ -170,105 +167,87 @@ def replay(
     plan = make_plan(shared | given, held, withhold=not reveal)
     if len(plan.cells) > len(model):
         raise UsageError("--max-tokens: a replay asks each model once: give one value")
-    del asked
     model_grader = grading_model(grader)
-    _note_requests(plan, model_grader, len(recorded), masked=mask)
+    _note_requests(plan, model_grader, len(ungraded), masked=mask)
     note_all(dict.fromkeys(line for cell in plan.cells for line in cell.notes))
     if "dry_run" in view:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
-    before = (
-        None
-        if anew
-        else _recorded(turns, model_grader, recorded, folder, shared.get("max_connections"))
-    )
+    if model_grader is not None and ungraded:
+        graded |= _grade_old(model_grader, ungraded, folder, shared.get("max_connections"))
     result = run_with_progress(plan.cells, folder, start.pop("max_cost", None), **start)
-    del plan, cases, held
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
     table = judgement_files.read_paths([Path(path) for path in result.logs]).table
-    replied = {
-        name: replies.ReplayedReplies(name, table.filter(polars.col("model") == name))
-        for name in model
-    }
-    after, before = replied[model[0]], before or replied[model[-1]]
-    by_user = turns["user"].is_not_null().any()
-    found = replies.compare_replies(
+    replied = {name: table.filter(model=name) for name in model}
+    old = [(id, str(one.status), one.response_class) for id, one in graded.items()]
+    schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String)
+    before = replied[model[-1]] if anew else polars.DataFrame(old, schema, orient="row")
+    if cluster is None:
+        by_user = turns["user"].is_not_null().any()
+        cluster = Cluster.USER if by_user else Cluster.CONVERSATION
+    report = replies.compare_replies(
         turns,
-        after,
-        before,
-        cluster or (Cluster.USER if by_user else Cluster.CONVERSATION),
+        replies.ReplayedReplies(model[0], replied[model[0]]),
+        replies.ReplayedReplies(model[-1] if anew else None, before),
+        cluster,
         file=file.name,
-        conversations=conversations,
+        conversations=prefixes.conversations,
         left_out=left_out,
-        asked_anew=anew,
     )
-    rows = replies.replay_rows(turns, before, after)
+    rows = report.rows
     write_atomically(
         folder / replies.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
     )
-    texts = _texts(found, read(), before, after) if reveal else {}
-    print_as(format, reporting.replay_sheet(found, texts))
+    texts = _texts(report, found, before, replied[model[0]]) if reveal else {}
+    print_as(format, reporting.replay_sheet(report, texts))
     cuts = (
-        scores.cut_note(name, scores.count_cut(one.rows), acts=True)
-        for name, one in replied.items()
+        scores.cut_note(name, scores.count_cut(one), acts=True) for name, one in replied.items()
     )
     note_all(filter(None, cuts))
     note_all(fault_lines(result))
-    note(
-        f"each turn with its chance of being drawn: {folder / replies.REPLAY_TABLE}; logs: {folder}"
-    )
+    note(f"each turn and its classes: {folder / replies.REPLAY_TABLE}; logs: {folder}")
     end(result, folder)
 
 
 def _find_turns(
     prefixes: transcripts.Prefixes, file: Path, grader: str | None, *, anew: bool
-) -> tuple[polars.DataFrame, dict[str, int], int]:
-    """Turns to ask and compare, the number left out by reason, and that of conversations.
+) -> tuple[dict[str, transcripts.Prefix], dict[str, protocols.Graded], dict[str, int]]:
+    """Turns to ask by their case, grades by rules of the old replies, the number of others.
 
     Raises:
-        InputError: No turn can.
+        InputError: No turn can be asked.
     """
-    rows: list[tuple[Any, ...]] = []
+    found: dict[str, transcripts.Prefix] = {}
+    graded: dict[str, protocols.Graded] = {}
     lacking: Counter[str] = Counter()
     endings = transcripts.Endings()
     for one in prefixes:
-        look = transcripts.look_at(one)
-        status = kind = None
         if not anew:
             if not isinstance(one.old, transcripts.NoReply):
                 endings.add(one.old)
-            if isinstance(look.old, transcripts.NoReply):
-                lacking[look.old] += 1
+            old = transcripts.grade_old(one)
+            if isinstance(old, transcripts.NoReply):
+                lacking[old] += 1
                 continue
-            by_rules = (
+            if (
                 one.declined
                 or grading_model(grader) is None
-                or (rules_first(grader) and not look.old.is_doubted)
-            )
-            if by_rules:
-                if look.old.status is not protocols.Status.OK:
+                or (rules_first(grader) and not old.is_doubted)
+            ):
+                if old.status is not protocols.Status.OK:
                     lacking["the old reply neither refuses nor answers"] += 1
                     continue
-                status, kind = str(look.old.status), look.old.response_class
-        about = (one.case.id, one.conversation, one.line, one.user, one.case.category)
-        rows.append((*about, status, kind, look.likely))
+                graded[one.case.id] = old
+        found[one.case.id] = one
     note_all(str(line) for line in prefixes.bad)
     note_all(endings.notes)
     left_out = {str(why): n for why, n in (*prefixes.left_out.items(), *lacking.items())}
-    if not rows:
+    if not found:
         why = ", ".join(f"{n}: {words}" for words, n in left_out.items())
         raise InputError("no conversation can be asked again", file=file, found=why or "nothing")
-    return replies.turns_frame(rows), left_out, prefixes.conversations
-
-
-def _named(
-    prefixes: transcripts.Prefixes, case_ids: Iterable[str]
-) -> dict[str, transcripts.Prefix]:
-    """The beginnings of conversations that are asked, by the case that is made of each."""
-    wanted = set(case_ids)
-    return {one.case.id: one for one in prefixes if one.case.id in wanted}
+    return found, graded, left_out
 
 
 def _note_requests(plan: Plan, grader: str | None, recorded: int, *, masked: bool) -> None:
@@ -282,61 +261,46 @@ def _note_requests(plan: Plan, grader: str | None, recorded: int, *, masked: boo
     note(f"sends {sent}, texts {what}; nothing else leaves this machine")
 
 
-def _recorded(
-    turns: polars.DataFrame,
-    grader: str | None,
-    recorded: Mapping[str, transcripts.Prefix],
+def _grade_old(
+    grader: str,
+    ungraded: Mapping[str, transcripts.Prefix],
     folder: Path,
     max_connections: int | None,
-) -> replies.ReplayedReplies:
-    """The file's own replies, as they were graded by rules, and are now by a model."""
-    by_rules = turns.filter(polars.col("old_status").is_not_null()).select(
-        "case_id",
-        polars.col("old_status").alias("status"),
-        polars.col("old_class").alias("response_class"),
-        polars.lit(RULES).alias("graded_by"),
-    )
-    if grader is None or not recorded:
-        return replies.ReplayedReplies("the file", by_rules)
+) -> dict[str, protocols.Graded]:
+    """Grades of the file's own replies by a model."""
     from casewise.runs import grade_recorded
 
     asked = {
         id: (
             [*((turn.role, turn.text) for turn in one.case.history), ("user", one.case.query)],
-            one.old,
+            str(one.old),
         )
-        for id, one in recorded.items()
+        for id, one in ungraded.items()
     }
     with working(f"{grader} grades {len(asked):,} old replies"):
-        graded = grade_recorded(grader, asked, folder, max_connections=max_connections)
-    found = [(id, str(one.status), one.response_class, grader) for id, one in graded.items()]
-    by_model = polars.DataFrame(found, by_rules.schema, orient="row")
-    return replies.ReplayedReplies("the file", polars.concat([by_rules, by_model]))
+        return grade_recorded(grader, asked, folder, max_connections=max_connections)
 
 
 def _texts(
-    found: replies.ReplayReport,
-    prefixes: transcripts.Prefixes,
-    before: replies.ReplayedReplies,
-    after: replies.ReplayedReplies,
+    report: replies.ReplayReport,
+    found: Mapping[str, transcripts.Prefix],
+    before: polars.DataFrame,
+    after: polars.DataFrame,
 ) -> dict[str, replies.ReplayTexts]:
     """Texts of the conversations whose replies changed."""
-    wanted = {one.case_id for one in found.changed}
 
-    def answers(replied: replies.ReplayedReplies) -> dict[str, str | None]:
-        if "answer" not in replied.rows.columns:
-            return {}
-        rows = replied.rows.filter(polars.col("case_id").is_in(wanted)).select("case_id", "answer")
-        return dict(rows.iter_rows())
+    def answers(rows: polars.DataFrame) -> dict[str, str | None]:
+        return dict(rows.select("case_id", "answer").iter_rows())
 
-    old, new = answers(before), answers(after)
+    new = answers(after)
+    old = answers(before) if report.old else {id: str(one.old) for id, one in found.items()}
     return {
-        id: replies.ReplayTexts(
-            one.case.query,
-            (old.get(id) if found.old else one.old) or _NOT_KEPT,
-            new.get(id) or _NOT_KEPT,
+        one.case_id: replies.ReplayTexts(
+            found[one.case_id].case.query,
+            old.get(one.case_id) or _NOT_KEPT,
+            new.get(one.case_id) or _NOT_KEPT,
         )
-        for id, one in _named(prefixes, wanted).items()
+        for one in report.changed
     }
 
 

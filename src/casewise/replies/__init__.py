@@ -28,8 +28,6 @@ from casewise.replies.replay import (
     ReplyChange,
     compare_replies,
     draw_turns,
-    replay_rows,
-    turns_frame,
 )
 from casewise.replies.sample import draw_replies, sheet_text
 from casewise.replies.sheet import CheckFile, LabelSheet, load_checks
@@ -77,8 +75,6 @@ __all__ = [
     "grader_record",
     "load_checks",
     "load_labelled",
-    "replay_rows",
     "rules_note",
     "sheet_text",
-    "turns_frame",
 ]

@@ -19,12 +19,8 @@ TURNS_SCHEMA: Final[dict[str, pl.DataType]] = {
     "line": pl.Int64(),
     "user": pl.String(),
     "category": pl.String(),
-    "old_status": pl.String(),
-    "old_class": pl.String(),
-    "likely": pl.Boolean(),
 }
-"""Turns of a file that can be asked again, a row each: ``old_...`` is of the reply in the file,
-where that is graded already; ``likely`` says that a first look expects a change."""
+"""Turns of a file that can be asked again, a row each."""
 
 
 class ReplyChange(StrEnum):
@@ -87,33 +83,28 @@ class ReplayReport:
     """Turns that were drawn."""
     unread: Mapping[str, int]
     """Drawn turns whose two replies can't be compared, by reason."""
-    sampled: bool
     cluster: Cluster
     clusters: int
     rates: tuple[ChangeRates, ...]
     """All, then by category."""
     changed: tuple[ChangedTurn, ...]
+    rows: pl.DataFrame
+    """Turns with status and class of both replies; no text, no user."""
 
 
-def turns_frame(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
-    """Turns as a table; see ``TURNS_SCHEMA``."""
-    return pl.DataFrame(rows, schema=TURNS_SCHEMA, orient="row")
-
-
-def draw_turns(turns: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
-    """Turns with the columns ``drawn`` and ``probability``; without a size, all are drawn."""
-    look = turns["likely"].to_numpy().astype(np.float64)
-    found = statistics.draw_units(look, len(turns) if size is None else size, seed)
-    return turns.with_columns(
-        pl.Series("drawn", found.drawn), pl.Series("probability", found.probability)
-    )
+def draw_turns(rows: Sequence[tuple[Any, ...]], size: int | None, seed: int) -> pl.DataFrame:
+    """Turns (see ``TURNS_SCHEMA``) with the column ``drawn``; without a size, all are."""
+    turns = pl.DataFrame(rows, schema=TURNS_SCHEMA, orient="row")
+    places = np.random.default_rng(seed).permutation(len(turns))[:size]
+    return turns.with_columns(drawn=np.isin(np.arange(len(turns)), places))
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedReplies:
     """Replies that were graded."""
 
-    name: str
+    name: str | None
+    """The model that was asked; None: the replies stand in the file."""
     rows: pl.DataFrame
     """Rows with ``case_id``, ``status`` and ``response_class``."""
 
@@ -122,14 +113,6 @@ REPLAY_TABLE: Final = "replay.csv"
 """File beside the logs of a replay: a line for each turn, without any text."""
 
 _SIDES = ("before", "after")
-
-
-def replay_rows(
-    turns: pl.DataFrame, before: ReplayedReplies, after: ReplayedReplies
-) -> pl.DataFrame:
-    """Turns with their probability, and status and class of both replies; no text, no user."""
-    rows = turns.drop("user", "old_status", "old_class")
-    return _with_replies(rows, before, after)
 
 
 def _with_replies(
@@ -152,7 +135,6 @@ def compare_replies(
     file: str,
     conversations: int,
     left_out: Mapping[str, int],
-    asked_anew: bool,
 ) -> ReplayReport:
     """Compare the new reply to each turn with the old one.
 
@@ -164,7 +146,6 @@ def compare_replies(
         file: Name of the conversations' file.
         conversations: Number of conversations in it.
         left_out: Turns that could not be asked or compared, by reason.
-        asked_anew: True if the old replies were asked for, too, and not taken from the file.
     """
     paired = _with_replies(turns, before, after)
     names = "c" + pl.col("conversation")
@@ -172,41 +153,34 @@ def compare_replies(
         # A user and a conversation may have one name.
         names = pl.coalesce("u" + pl.col("user"), names)
     clusters = statistics.number_clusters(paired.select(names).to_series().to_numpy())
-    draw = statistics.DrawnUnits(paired["drawn"].to_numpy(), paired["probability"].to_numpy())
-    told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy() & draw.drawn
+    drawn = paired["drawn"].to_numpy()
+    told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy() & drawn
     old, new = (
         (paired[f"{side}_response_class"].fill_null("") == ResponseClass.REFUSAL).to_numpy()
         for side in _SIDES
     )
     hits = {ReplyChange.REFUSED: ~old & new, ReplyChange.ANSWERED: old & ~new}
-    known = paired["old_class"]
-    units = {}
-    for change, hit in hits.items():
-        possible = np.ones(len(paired), np.bool_)
-        if not asked_anew and not known.null_count():
-            # Old replies that were graded beforehand tell which turns can have changed so.
-            is_refusal = (known == ResponseClass.REFUSAL).to_numpy()
-            possible = is_refusal == (change is ReplyChange.ANSWERED)
+
+    def rate(hit: statistics.BoolArray, kept: statistics.BoolArray) -> statistics.RareRate:
         counted = np.where(told, hit.astype(float), np.nan)
-        units[change] = statistics.Units(counted, possible, draw, clusters)
-    drawn = paired.filter(pl.Series(draw.drawn))
+        return statistics.rare_rate(counted[kept & drawn], clusters.only(kept & drawn))
+
     return ReplayReport(
-        new=after.name,
-        old=before.name if asked_anew else None,
+        new=str(after.name),
+        old=before.name,
         file=file,
         conversations=conversations,
         left_out=left_out,
         turns=len(paired),
-        asked=len(drawn),
-        unread=_unread(drawn),
-        sampled=not draw.drawn.all(),
+        asked=int(drawn.sum()),
+        unread=_unread(paired.filter("drawn")),
         cluster=cluster,
-        clusters=len(np.unique(clusters.index[draw.drawn])),
+        clusters=len(np.unique(clusters.index[drawn])),
         rates=tuple(
             ChangeRates(
                 name,
                 int(kept.sum()),
-                *(statistics.rare_rate(units[change].only(kept)) for change in ReplyChange),
+                *(rate(hit, kept) for hit in hits.values()),
             )
             for name, kept in _categories(paired["category"])
         ),
@@ -215,6 +189,7 @@ def compare_replies(
             for change, hit in hits.items()
             for row in paired.filter(pl.Series(hit & told)).select(*_OF_CHANGED).to_dicts()
         ),
+        rows=paired.drop("user"),
     )
 
 

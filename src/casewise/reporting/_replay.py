@@ -86,22 +86,11 @@ def _remarks(found: ReplayReport) -> Iterator[str]:
     """Notes on what was compared."""
     old = f"{found.old}'s, asked anew" if found.old else "the file's"
     yield f"New replies are {found.new}'s, old ones {old}. A partial reply counts as an answer."
-    told = found.rates[0].refused
-    asked = f"{count(found.asked)} of" if found.sampled else "All"
+    asked = f"{count(found.asked)} of" if found.asked < found.turns else "All"
     yield (
-        f"{asked} {count(found.turns)} were asked, {count(told.size)} compared; "
+        f"{asked} {count(found.turns)} were asked, {count(found.rates[0].refused.size)} compared; "
         f"{count(found.clusters)} {found.cluster}s."
     )
-    if found.sampled:
-        sizes = [
-            f"{count(round(rate.effective_size))} ({change})"
-            for change, rate in zip(ReplyChange, (told, found.rates[0].answered), strict=True)
-            if rate.effective_size == rate.effective_size
-        ]
-        yield (
-            "Drawn where a first look says that changes are likely, and weighted back: as close "
-            f"as a plain sample of {' and '.join(sizes)} independent ones."
-        )
     for words, number_of in (*found.left_out.items(), *found.unread.items()):
         yield f"Left out: {count(number_of)}: {words}."
 
@@ -152,7 +141,7 @@ def _listed(found: ReplayReport, texts: Texts, most: int) -> Iterator[Word | str
 def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
     return {
         **json_fields(found, "new", "old", "file", "conversations", "left_out", "turns", "asked"),
-        **json_fields(found, "unread", "sampled", "cluster", "clusters"),
+        **json_fields(found, "unread", "cluster", "clusters"),
         "rates": [
             {
                 "category": one.category,
@@ -172,8 +161,8 @@ def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
 
 
 def _rate(one: RareRate) -> dict[str, Any]:
+    reason = ("reason",) if one.reason else ()
     return {
-        **json_fields(one, "value", "interval", "events"),
+        **json_fields(one, "value", "interval", "events", *reason),
         "compared": one.size,
-        **json_fields(one, "effective_size", *(("reason",) if one.reason else ())),
     }

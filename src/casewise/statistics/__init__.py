@@ -118,11 +118,8 @@ from casewise.statistics._power import (
     whole,
 )
 from casewise.statistics._rare_events import (
-    DrawnUnits,
     RareRate,
     SurvivalCurve,
-    Units,
-    draw_units,
     kaplan_meier,
     rare_rate,
 )
@@ -153,7 +150,6 @@ __all__ = [
     "Classification",
     "Clusters",
     "DETECTABLE",
-    "DrawnUnits",
     "Estimate",
     "FirstVotes",
     "FloatArray",
@@ -183,7 +179,6 @@ __all__ = [
     "SurvivalCurve",
     "TwoWay",
     "UNDEFINED",
-    "Units",
     "VoteReliability",
     "agreement",
     "agreement_of_two",
@@ -204,7 +199,6 @@ __all__ = [
     "credits",
     "cross_entropies",
     "discordance_variance",
-    "draw_units",
     "drawn_bounds",
     "effective_number",
     "estimate",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
 
-from casewise.cases import Case, Turn, digest, find_turn_fault, flags_query
+from casewise.cases import Case, Turn, digest, find_turn_fault
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
 from casewise.errors import UsageError
-from casewise.protocols import BY_PROVIDER, Graded, ResponseClass, phrase_match, read_reply
+from casewise.protocols import BY_PROVIDER, Graded, read_reply
 from casewise.transcripts.conversations import BadLine, Conversation
 from casewise.transcripts.masking import Mask
 
@@ -300,40 +300,10 @@ def _old_reply(turns: tuple[Turn, ...], place: int) -> str | NoReply:
     return NoReply.TOOL if reply.tool_calls and not reply.content.strip() else reply.content
 
 
-# --- a first look -------------------------------------------------------------------------------
-
-LIKELY = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
-"""Classes of an old reply near which a new one may fall elsewhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class FirstLook:
-    """Class of the old reply to a turn, and whether a change is likely; no model is asked."""
-
-    old: Graded | NoReply
-    """The class of the old reply, by the offline reader."""
-    likely: bool
-    """True where a change is likelier than elsewhere."""
-
-
-def look_at(prefix: Prefix) -> FirstLook:
-    """Look at a turn without a model.
-
-    A change is thought likely where the old reply refuses, wholly or in part, where an earlier
-    reply of the conversation holds a refusal's phrase, or where the turn holds a word of the
-    keyword list.
-    """
-    query, old = prefix.case.query, prefix.old
-    graded = old if isinstance(old, NoReply) else read_reply(old, query)
+def grade_old(prefix: Prefix) -> Graded | NoReply:
+    """Grade of the old reply to a turn by the rules, or why there is none."""
     if prefix.declined:
-        graded = BY_PROVIDER
-    likely = (
-        (isinstance(graded, Graded) and graded.response_class in LIKELY)
-        or flags_query(query)
-        or any(
-            phrase_match(turn.content) is ResponseClass.REFUSAL
-            for turn in prefix.case.history
-            if turn.role == "assistant"
-        )
+        return BY_PROVIDER
+    return (
+        prefix.old if isinstance(prefix.old, NoReply) else read_reply(prefix.old, prefix.case.query)
     )
-    return FirstLook(graded, likely)
