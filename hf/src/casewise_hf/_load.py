@@ -1,18 +1,13 @@
-"""Load a Hugging Face model and its tokenizer: a folder, a GGUF file, or a name on the hub.
-
-On a CPU in fp32, its linear layers are laid out once for oneDNN, where that is quicker and the
-model then says the same: PyTorch would do so for every pass.
-"""
+"""Load a Hugging Face model and its tokenizer: a folder, a GGUF file, or a name on the hub."""
 
 import platform
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import torch
@@ -22,101 +17,6 @@ from transformers import modeling_gguf_pytorch_utils
 
 from casewise.errors import ModelError, first_line
 from casewise.protocols import TRANSLATED, surface_forms
-
-TOKENS = 256
-"""Number of rows that weights are laid out for; others are computed as well."""
-
-TOLERANCE = 1e-4
-"""Largest distance of log-probabilities from those of the model as it was loaded."""
-
-QUICKER = 1.2
-"""Least speed of the layers, as a multiple of PyTorch's own: they take private operations."""
-
-_WIDTH, _ROWS, _TIMES = 1024, 64, 9
-
-_TRIED = 8
-"""Tokens with which a model is tried."""
-
-
-class _Linear(torch.nn.Module):  # type: ignore[misc] # where torch is absent, it is Any
-    """``torch.nn.Linear`` for inference, by oneDNN."""
-
-    def __init__(self, linear: torch.nn.Linear) -> None:
-        super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.bias = linear.bias
-        # An opaque tensor: some models ask it for its type and device.
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), TOKENS)
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
-            rows, self.weight, self.bias, "none", [], ""
-        )
-        return product
-
-
-def with_fast_layers(load: Callable[[], Any]) -> Any:
-    """A model with its linear layers replaced, if its numbers stay the same, else as it was loaded.
-
-    Each layer's own weights are dropped when its new ones are there, so that the memory never holds
-    two models. A model whose numbers change is therefore loaded once more.
-    """
-    model = load()
-    if model.dtype != torch.float32 or not _is_quicker():
-        return model
-    try:
-        expected = _try(model)
-    except Exception:  # a model that takes more than tokens raises whatever it likes
-        return model
-    if _stays_same(model, expected):
-        return model
-    del model
-    return load()
-
-
-def _is_quicker() -> bool:
-    """Tell whether this PyTorch has the operations, and they are quicker on this processor."""
-    usual = torch.nn.Linear(_WIDTH, _WIDTH)
-    try:
-        other = _Linear(usual)
-        return _seconds(usual) >= QUICKER * _seconds(other)
-    except Exception:  # whatever it lacks
-        return False
-
-
-def _seconds(layer: torch.nn.Module) -> float:
-    """Least seconds that a layer takes for a short prompt."""
-    rows, took = torch.ones(_ROWS, _WIDTH), []
-    with torch.inference_mode():
-        for _ in range(_TIMES):
-            begun = perf_counter()
-            layer(rows)
-            took.append(perf_counter() - begun)
-    return min(took)
-
-
-def _stays_same(model: Any, expected: torch.Tensor) -> bool:
-    """Replace a model's layers, and tell whether its log-probabilities are as expected."""
-    try:
-        # A list with linear layers in it would hold their weights.
-        for module in [module for module in model.modules() if type(module) is not torch.nn.Linear]:
-            for name, layer in list(module.named_children()):
-                # Layers of other kinds that are made of this one do more than it.
-                if type(layer) is torch.nn.Linear:
-                    setattr(module, name, _Linear(layer))
-        return bool((_try(model) - expected).abs().max() <= TOLERANCE)
-    except Exception:  # a model that reads its layers' weights
-        return False
-
-
-def _try(model: Any) -> torch.Tensor:
-    """Log-probabilities of the next token after a few tokens."""
-    size = model.config.get_text_config().vocab_size
-    tokens = torch.arange(1, _TRIED + 1) * (size // (_TRIED + 1))
-    with torch.inference_mode():
-        logits: torch.Tensor = model(input_ids=tokens[None], use_cache=False).logits
-        return logits[0, -1].log_softmax(-1)
-
 
 Turn = Mapping[str, str]
 """``role`` and ``content`` of a message."""
@@ -270,14 +170,8 @@ def load(name: str, options: Options) -> Loaded:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **given)
-
-            def loaded() -> Any:
-                model = transformers.AutoModelForCausalLM.from_pretrained(
-                    source, dtype=dtype, **given
-                )
-                return model.to(device).eval()
-
-            model = with_fast_layers(loaded) if device.type == "cpu" else loaded()
+            model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **given)
+            model = model.to(device).eval()
     except ImportError:
         raise
     except Exception as error:  # a broken file raises whatever its reader raises
