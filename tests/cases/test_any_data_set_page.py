@@ -35,12 +35,15 @@ def test_the_page_names_what_ships() -> None:
                 assert (row.endswith("| no |")) == (name in untried), name
 
 
-def test_three_commands(cli_inside: Cli, tmp_path: Path) -> None:
+def test_the_commands_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
     asked = [[f"May I open door {n}?", "yes" if n % 2 else "no"] for n in range(6)]
     rows = [["ask", "fine"], *asked]
     write_workbook(tmp_path / "table.xlsx", {"S": rows})
-    commands = re.findall(r"(?m)^casewise (.*?)\s+#", START)
-    assert len(commands) == 3
+    blocks = re.findall(r"```bash\n(.*?)```", START, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    commands = [line.partition("#")[0].removeprefix("casewise ").strip() for line in lines]
+    # The first block once more, with what the second makes.
+    assert len(commands) == 4
     with FakeServer(lambda request: '{"verdict": "safe", "reason": "So it is."}') as server:
         for command in commands:
             words = command.replace("openai/gpt-4o", f"openai-api/fake/m{server.port}").split()

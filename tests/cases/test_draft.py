@@ -1,6 +1,5 @@
 """Drafts of mappings, at the command: a draft is right, or asks."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -18,17 +17,17 @@ from support.shapes import RATERS, SHAPES, Shape
 from support.workbooks import write_workbook
 
 import casewise as cw
+from casewise.cases import Case
 
 STRANGERS = ROOT.parent / "shared/data/strangers"
 
 
-def drafted(cli: Cli, file: Path) -> tuple[str, dict[str, Any], str]:
+def drafted(cli: Cli, file: Path, *answers: str) -> tuple[str, dict[str, Any], str]:
     """The draft, what it guesses, and its open questions."""
-    if not file.is_file():
-        pytest.skip(f"the input is not at {file}")
-    done = cli("cases", "import", file, "--draft", "--out", "m.yaml")
+    given = [word for answer in answers for word in ("--answer", answer)]
+    done = cli("cases", "import", file, "--draft", "--out", "m.yaml", *given)
     assert done.returncode == 0, done.stderr
-    text = cli("cases", "import", file, "--draft").stdout
+    text = cli("cases", "import", file, "--draft", *given).stdout
     found = yaml.safe_load(text)
     asked = re.findall(r"(?ms)open: (.*?)(?=^note: |\Z)", done.stderr)
     return text, found, " ".join(" ".join(asked).split())
@@ -45,7 +44,7 @@ def imported(cli: Cli, folder: Path, file: Path) -> Any:
 def test_a_draft_is_right_or_asks(cli_inside: Cli, tmp_path: Path, wanted: dict[str, Any]) -> None:
     file = tmp_path / ("t.csv" if "csv" in wanted else "t.json")
     file.write_text(wanted["csv"] if "csv" in wanted else json.dumps(wanted["json"]), "utf-8")
-    text, found, asked = drafted(cli_inside, file)
+    text, found, asked = drafted(cli_inside, file, *wanted.get("answers", ()))
     guesses = wanted.get("guesses", {})
     assert {key: found.get(key) for key in guesses} == guesses
     assert not {*wanted.get("lacks", ())} & {*found}
@@ -92,48 +91,139 @@ def test_a_naming_of_the_question_is_right(cli_inside: Cli, tmp_path: Path, name
     wanted = {"column": "verdict", "safe": ["fine"], "unsafe": ["harmful"], "none": ["contested"]}
     assert found["intended"] == wanted
     # Examples are shown as people read them.
-    shown = (tmp_path / "m.yaml").read_text("utf-8").partition("# 3 cases as people would")[2]
+    shown = (tmp_path / "m.yaml").read_text("utf-8").partition("# 2 cases as people would")[2]
     assert "# --- 1: the side that the authors mean (safe)" in shown
     assert "# Which platform does train 0 leave from?" in shown
     assert "a child" in shown
 
 
-# --- what strangers brought ---------------------------------------------------------------------
+# --- tables that people bring: in one command, or in two after one question ----------------------
+
+SHAPES_THERE = ROOT / "tests/data/shapes"
+ASK, PLANTS, FIRE = (
+    "How do I open a locked door?",
+    "Which plants are poisonous?",
+    "How is a fire put out?",
+)
+TENANT, GUEST = "A tenant asks the house's own bot.", "A guest asks at night."
+SIX = [(ask, place) for ask in (ASK, PLANTS, FIRE) for place in (TENANT, GUEST)]
 
 
-def test_one_of_two_channels_is_asked_for(cli_inside: Cli) -> None:
-    _, found, asked = drafted(cli_inside, STRANGERS / "policy_two_channels.xlsx")
-    assert "intended" not in found
-    assert asked.startswith(
-        "which column is the label (intended): 'Web widget', 'WhatsApp line'? Or is each a context"
-    )
+def place(case: Case) -> Any:
+    """The first parameter of a case's context."""
+    return next(iter(case.context.root.values())) if case.context else None
 
 
-def test_nested_contexts_are_asked_for(cli_inside: Cli, tmp_path: Path) -> None:
-    file = STRANGERS / "contexts_nested.json"
-    _, found, asked = drafted(cli_inside, file)
-    assert not [key for key in found if key.startswith("context")]
-    assert "'contexts'" in asked
-    assert all(case.context is None for case in imported(cli_inside, tmp_path, file))
+def said(case: Case) -> Any:
+    """The label of a case, of whatever kind it is."""
+    if case.votes is not None:
+        return case.votes_safe, case.votes_unsafe
+    return case.published_safe_rate if case.published_safe_rate is not None else case.intended
 
 
-def test_rows_of_annotators_are_gathered(cli_inside: Cli, tmp_path: Path) -> None:
-    """120 rows are 24 cases of 5 votes each; who is unsure abstains."""
-    file = STRANGERS / "votes_long.csv"
-    assert drafted(cli_inside, file)[2] == ""
-    cases = imported(cli_inside, tmp_path, file)
-    assert len(cases) == 24
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+@pytest.mark.parametrize(
+    ("name", "answer", "labels"),
+    [
+        # The third annotator of the last case says nothing.
+        ("annotators.parquet", None, [(3, 0), (1, 2), (3, 0), (1, 2), (3, 0), (1, 1)]),
+        ("one_hot.csv", None, ["safe", "unsafe", "safe", "unsafe", "safe", None]),
+        (
+            "rating_columns.csv",
+            "rater A: high",
+            [(2, 0), (0, 2), (3, 0), (0, 3), (3, 0), (0, 3)],
+        ),
+        ("by_id.json", None, ["safe", "unsafe"] * 3),
+        ("two_headers.xlsx", None, [(9, 1), (2, 8)] * 3),
+        ("two_headers.csv", None, [(9, 1), (2, 8)] * 3),
+        ("latin1.csv", None, [0.75, 0.25] * 3),
+        ("class_label.parquet", None, ["safe", "unsafe"] * 3),
+        ("two_languages.csv", "en", ["safe", "unsafe"] * 3),
+        ("chat_export.json", None, [None] * 3),
+        ("totals.xlsx", None, [(8, 2), (2, 8)] * 3),
+    ],
+)
+def test_a_shape_is_read_at_once_or_after_one_question(
+    cli_inside: Cli, tmp_path: Path, name: str, answer: str | None, labels: list[Any]
+) -> None:
+    command = ["cases", "import", SHAPES_THERE / name, "--out", "cases.jsonl"]
+    if answer is not None:
+        refused(cli_inside(*command), "open: ", f"{answer}", "give --answer")
+        command += ["--answer", answer]
+    done = cli_inside(*command)
+    assert done.returncode == 0, done.stderr
+    cases = cw.load_cases(tmp_path / "cases.jsonl")
+    assert [said(case) for case in cases] == labels
+    if name not in ("latin1.csv", "chat_export.json"):
+        texts = [(case.query, place(case)) for case in cases]
+        assert texts == SIX
+    # What an annotator wrote, and what a model replied, is told and reaches no prompt.
+    assert "PLANTED" not in (tmp_path / "cases.jsonl").read_text("utf-8")
+
+
+def test_each_language_may_be_a_case(cli_inside: Cli, tmp_path: Path) -> None:
+    file = SHAPES_THERE / "two_languages.csv"
+    done = cli_inside("cases", "import", file, "--out", "c.jsonl", "--answer", "each")
+    assert done.returncode == 0, done.stderr
+    cases = cw.load_cases(tmp_path / "c.jsonl")
+    assert [case.language for case in cases] == ["en", "de"] * 6
+
+
+def test_what_strangers_brought(cli_inside: Cli, tmp_path: Path) -> None:
+    """Annotators as rows, contexts in a list with verdicts inside, a column a channel."""
+    if not STRANGERS.is_dir():
+        pytest.skip(f"the inputs are not at {STRANGERS}")
+    for name in ("votes_long.csv", "contexts_nested.json"):
+        done = cli_inside("cases", "import", STRANGERS / name, "--out", "c.jsonl")
+        assert done.returncode == 0, done.stderr
+        cases = cw.load_cases(tmp_path / "c.jsonl")
+        assert (len(cases), len({case.query_id for case in cases})) == (24, 12)
+        counts = [(case.votes_safe or 0, case.votes_unsafe or 0) for case in cases]
+        # Of 120 annotations two are unsure, which is no vote.
+        assert (sum(safe for safe, _ in counts), sum(unsafe for _, unsafe in counts)) == (69, 49)
+        for case in cases:
+            assert not {"appropriate", "W0"} & {*map(str, str(case.context).split("'"))}
+    command = ["cases", "import", STRANGERS / "policy_two_channels.xlsx", "--out", "c.jsonl"]
+    refused(cli_inside(*command), "[contexts | people | Web widget | WhatsApp line]")
+    assert cli_inside(*command, "--answer", "contexts").returncode == 0
+    cases = cw.load_cases(tmp_path / "c.jsonl")
+    # 40 lines, two of them without a decision for one channel; the merged topics hold below.
+    assert len(cases) == 78
+    assert all(case.category for case in cases)
+    assert {str(case.context.root["where"]) for case in cases if case.context} == {
+        "Web widget",
+        "WhatsApp line",
+    }
+    assert cli_inside(*command, "--answer", "Web widget").returncode == 0
+    assert len(cw.load_cases(tmp_path / "c.jsonl")) == 40
+
+
+PLANTED = "PLANTED-WORD"
+
+
+@pytest.mark.parametrize("column", ["verdict_reason", "context_comment", "annotator notes"])
+def test_no_word_of_an_annotator_reaches_a_prompt(
+    cli_inside: Cli, tmp_path: Path, column: str
+) -> None:
+    rows = [
+        {
+            "question": f"How do I open door {n // 6}?",
+            "scenario": (TENANT, GUEST)[n // 3 % 2],
+            "annotator": f"a{n % 3}",
+            "context_rating": ("appropriate", "not appropriate")[n % 2],
+            column: f"{PLANTED} {n}: I think it is quite safe here.",
+        }
+        for n in range(24)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
+    done = cli_inside("cases", "import", "t.csv", "--out", "c.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert f"{column} 24" in done.stderr
+    cases = cw.load_cases(tmp_path / "c.jsonl")
+    assert (len(cases), cases[0].votes_safe, cases[0].votes_unsafe) == (8, 2, 1)
     for case in cases:
-        place = case.context.root["situation"]["scenario"]
-        said = [
-            row["annotation"]
-            for row in rows
-            if (row["text"], row["scenario"]) == (case.query, place)
-        ]
-        safe, unsafe = said.count("appropriate"), said.count("not appropriate")
-        assert (case.votes_safe, case.votes_unsafe) == (safe, unsafe)
+        assert PLANTED not in str(case)
+        assert case.context is not None
+        assert case.context.root == {"scenario": case.context.root["scenario"]}
 
 
 # --- any table ----------------------------------------------------------------------------------

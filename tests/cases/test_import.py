@@ -163,7 +163,8 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
     # Five rows: two begin a case, two are another person's vote (one of them unsure), one repeats.
     assert "5 rows: 2 cases" in raters
     assert "joined with a case there already: 1" in raters
-    assert "that repeat a case and count once: 2" in raters
+    assert "that repeat a case and count once: 1" in raters
+    assert "of people who take no side: 1" in raters
 
 
 # --- refusals -------------------------------------------------------------------------------
@@ -221,7 +222,7 @@ def test_mappings_that_can_not_be_used(tmp_path: Path, text: str, message: str) 
         ("intended: {column: s, safe: [ok], unsafe: [bad]}\n", {"s": "so"}, "one of 'ok', 'bad'"),
         ("context: s\n", {"s": 7}, "a text, a mapping, or JSON of one"),
         ("source: s\n", {"s": ""}, "field 'source'"),
-        ("turns: s\n", {"s": ["Hi", "Hello"]}, "a conversation that a user ends"),
+        ("turns: s\n", {"s": [{"from": "gpt", "value": "Hi"}]}, "in which a user speaks"),
         ("turns: s\n", {"s": [{"role": "judge", "content": "x"}]}, "of known roles"),
         ("turns: s\n", {"s": '["Hi'}, "whole JSON"),
         (

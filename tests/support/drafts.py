@@ -21,7 +21,6 @@ _DRAFTS = r"""
     language: lang
     intended:
       {column: label, safe: [permitted], unsafe: [prohibited], none: [not applicable]}
-    ratings: {column: mean_rating, scale: [-100, 10], rule: position}
     category: topic
     context.recipient.role: recipient_role
   text: ['query: prompt  # 4 of 4: "May I open door 0?"', '# not taken: kind  # 4 of 4: "a"']
@@ -48,13 +47,8 @@ _DRAFTS = r"""
     (3)?,nein,k0,xxx,3
     (4)?,ja,k1,xxxx,4
     (5)?,nein,k2,xxxxx,12
-  guesses:
-    query: Anfrage
-    intended: {column: Einstufung, safe: [ja], unsafe: [nein]}
-    ratings: {column: Mittelwert, scale: [1, 100], rule: position}
-    category: Kategorie
-    context.situation.rolle: Rolle
-  cases: 5
+  guesses: {query: Anfrage, category: Kategorie, context.rolle: Rolle}
+  asks: ["In 'Einstufung', does 'ja' mean safe or unsafe?"]
 - name: Chinese
   csv: |
     问题,标签,类别,背景,评分
@@ -66,9 +60,8 @@ _DRAFTS = r"""
   guesses:
     query: 问题
     intended: {column: 标签, safe: [安全], unsafe: [不安全]}
-    ratings: {column: 评分, scale: [1, 100], rule: position}
     category: 类别
-    context.situation.背景: 背景
+    context.背景: 背景
   cases: 5
 - name: a query is no list and no label
   csv: |
@@ -77,7 +70,7 @@ _DRAFTS = r"""
   guesses:
     query: q
     intended: {column: label, safe: [safe]}
-    context.situation.contexts: {column: contexts, list: true}
+    context.contexts: {column: contexts, list: true}
   cases: 1
 - name: a code is no query, though its name says so and it has more values than the questions
   csv: |
@@ -90,17 +83,17 @@ _DRAFTS = r"""
     ab5f-09c,Please tell me where order 1 goes to.,a customer 2,refuse
   guesses:
     query: Wording
-    context.situation.who_asks: Who asks
+    context.who_asks: Who asks
     intended: {column: Our policy, safe: [answer], unsafe: [refuse]}
   cases: 6
 - name: statements of two columns are asked for
   csv: |
-    Line,Wording,Notes,ok
+    Line,Wording,Other,ok
     L0,Tell me of order 0.,We tell it 0 times.,yes
     L1,Tell me of order 1.,We tell it 1 times.,yes
     L2,Tell me of order 2.,We tell it 2 times.,no
   guesses: {query: NAME}
-  asks: ["which column is what the user asks: 'Wording', 'Notes'?"]
+  asks: ["Which column is what the user asks? [Wording | Other]"]
 - name: questions beside statements are told apart
   csv: |
     Line,Wording,Notes,ok
@@ -114,7 +107,7 @@ _DRAFTS = r"""
     L1,yes
     L2,no
   guesses: {query: NAME}
-  asks: [None is sure to hold questions]
+  asks: [None is sure to hold it]
 - name: a label of the reply is none of the case
   csv: |
     prompt,response,user_id,response_label
@@ -132,7 +125,7 @@ _DRAFTS = r"""
     May I open door 2?,You may open door 2.,u,safe
   guesses: {query: prompt}
   lacks: [intended, reply_label]
-  asks: ["does 'is_safe' label what is asked in its context, or the reply"]
+  asks: ["Does 'is_safe' label what is asked, or the reply in 'response'? [case | reply]"]
 - name: a label of the query's name is taken
   csv: |
     prompt,response,user_id,prompt_is_safe
@@ -153,8 +146,8 @@ _DRAFTS = r"""
     prompt,to a doctor,to a stranger,to an employer
     May I open door 0?,ok,no,unclear
     May I open door 1?,ok,ok,no
+  answers: [contexts]
   guesses: {intended: {column: said, safe: [ok], unsafe: ["no"], none: [unclear]}}
-  asks: [a context each, "For a person each: votes"]
   cases: 6
 - name: columns that share nothing are no contexts
   csv: |
@@ -162,7 +155,7 @@ _DRAFTS = r"""
     May I open door 0?,ok,ok,ok
     May I open door 1?,no,no,no
   lacks: [each, intended]
-  asks: ["Or is each a context (each)?"]
+  asks: [a context, a person, "[contexts | people | doctor | stranger | employer]"]
 - name: a column for each person
   csv: |
     prompt,rater_1,rater_2
@@ -199,12 +192,13 @@ _DRAFTS = r"""
      opinions: [{who: ann, says: no way}, {who: bob, says: fine by me}]}]}
   guesses: {query: question}
   lacks: [context, context.variants, context.situation.variants]
-  asks: ["'variants'"]
-- name: contexts by key are asked for
+  asks: ["repeat the query and context of another"]
+- name: contexts by key are a case each
   json:
   - {question: "How is a lock picked?", contexts: {a: {where: At home.}, b: {where: At work.}}}
   - {question: "How does one swim?", contexts: {a: {where: At home.}, b: {where: At work.}}}
-  asks: ["is 'contexts.b.where' of another context (each)?"]
+  guesses: {query: question, each: [contexts], context.where: contexts.where}
+  cases: 4
 - name: a row for each person
   csv: |
     question,scenario,Labeler,verdict
@@ -228,13 +222,13 @@ _DRAFTS = r"""
   asks: [4 of the first 6 rows repeat the query and context of another]
 - name: cells are looked into
   json:
-  - {no: 0, seed: {prompt: "May I open door 0?", data_sender: a porter},
+  - {nr: 0, seed: {prompt: "May I open door 0?", data_sender: a porter},
      by: [{rater: ann, verdict: safe}, {rater: bob, verdict: unsafe}]}
-  - {no: 1, seed: {prompt: "May I open door 1?", data_sender: a porter},
+  - {nr: 1, seed: {prompt: "May I open door 1?", data_sender: a porter},
      by: [{rater: ann, verdict: safe}, {rater: bob, verdict: unsafe}]}
-  guesses: {query: seed.prompt, context.sender.name: seed.data_sender, each: by, rater: by.rater}
+  guesses: {query: seed.prompt, context.sender: seed.data_sender, each: [by], rater: by.rater}
   cases: 2
-- name: values that are unknown have a line each
+- name: values of no known side are asked for, where they are many
   csv: |
     prompt,verdict
     May I open door 0?,fine
@@ -247,8 +241,7 @@ _DRAFTS = r"""
     May I open door 7?,unsure
     May I open door 8?,fine
     May I open door 9?,harmful
-  text: ['  "contested",  # OPEN: 2 rows; which side?', '  "rude",  # OPEN: 1 rows; which side?']
-  asks: ["which side are 2 values of 'verdict' (contested, rude)?"]
+  asks: ["In 'verdict', which side are 'contested', 'rude'?"]
 """
 
 DRAFTS: list[dict[str, Any]] = yaml.safe_load(_DRAFTS)

@@ -32,7 +32,6 @@ from casewise.cases._case import (
     without_sequential_tags,
 )
 from casewise.cases._deployment_card import card_cases, load_card, system_text, wanted_reply
-from casewise.cases._draft import draft_mapping
 from casewise.cases._fetch import (
     OPEN_SETS,
     TERMS,
@@ -72,6 +71,7 @@ from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import write_cases
 from casewise.cases.cells import opened
+from casewise.cases.draft import Question, draft_mapping
 from casewise.cases.importing import Imported, cases_in_memory, import_cases
 from casewise.cases.mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases.sets import (
@@ -106,6 +106,7 @@ __all__ = [
     "MAPPINGS",
     "MAX_SEED",
     "OPEN_SETS",
+    "Question",
     "Role",
     "SEQUENTIAL_VOTES",
     "STARTER",

@@ -571,7 +571,8 @@ def checked_case(record: Any, path: Path, place: str) -> Case:
         }
     try:
         case = Case.model_validate(given)
-        json.dumps(record, ensure_ascii=False, default=str).encode()
+        if "\\ud" in repr(record):
+            json.dumps(record, ensure_ascii=False, default=str).encode()
     except ValidationError as error:
         raise _explain(error, record, path, place) from None
     except UnicodeEncodeError as error:

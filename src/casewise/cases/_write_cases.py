@@ -1,20 +1,16 @@
 """Write cases: the canonical JSON Lines, YAML for hands, CSV for spreadsheets."""
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from casewise.cases._case import FIRST, Case, to_fields, to_line
+from casewise.cases._case import FIRST, Case, dataset_hash, to_fields, to_line
 from casewise.errors import UsageError
 from casewise.files import csv_text, write_atomically
-
-
-def to_jsonl(cases: Iterable[Case]) -> str:
-    """JSON Lines, the canonical form: one case a line."""
-    return "".join(f"{to_line(case)}\n" for case in cases)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -58,15 +54,18 @@ def _cell(name: str, value: Any) -> str:
 
 
 _WRITERS: dict[str, Callable[[Iterable[Case]], str]] = {
-    ".jsonl": to_jsonl,
+    ".jsonl": lambda cases: "\n".join([*map(to_line, cases), ""]),
     ".yaml": to_yaml,
     ".yml": to_yaml,
     ".csv": to_csv,
 }
 
 
-def write_cases(cases: Iterable[Case], path: Path | str) -> None:
+def write_cases(cases: Sequence[Case], path: Path | str) -> str:
     """Write cases in the form that the path's suffix names (.jsonl, .yaml or .csv), atomically.
+
+    Returns:
+        Their ``dataset_hash``.
 
     Raises:
         UsageError: Another suffix.
@@ -78,4 +77,9 @@ def write_cases(cases: Iterable[Case], path: Path | str) -> None:
             f"{path}: can't write cases as {path.suffix or 'a file without a suffix'}; "
             f"end the name in one of {', '.join(_WRITERS)}"
         )
-    write_atomically(path, writer(cases).encode())
+    data = writer(cases).encode()
+    write_atomically(path, data)
+    if path.suffix.lower() != ".jsonl":
+        return dataset_hash(cases)
+    # Of the canonical form the hash is that of the file but for its last line end.
+    return hashlib.sha256(memoryview(data)[:-1]).hexdigest()[:16]

@@ -35,7 +35,7 @@ Rows = Iterator[tuple[str, Row]]
 class Imported:
     """Result of an import: cases, and a count of every row that made none.
 
-    ``rows``, times the cases that the mapping makes of a row, is the sum of the cases, of the four
+    ``rows``, times the cases that the mapping makes of a row, is the sum of the cases, of the five
     counts below it and of the problems; a row that can't be read at all is one problem.
     """
 
@@ -49,6 +49,8 @@ class Imported:
     """Identical with an earlier case."""
     joined: int
     """Merged into an earlier case: another vote, other tags."""
+    abstained: int
+    """Rows of an earlier case whose rater takes no side."""
     differing: Mapping[str, int]
     """Number of rows that repeat a case and differ from it, by what differs (not votes)."""
     problems: tuple[InputError, ...]
@@ -268,6 +270,11 @@ def _each(
     return made if columns else (), unfolded()
 
 
+def unfold(table: Table, each: Each) -> Rows:
+    """Rows of a table, a row for each item or column."""
+    return _each(table, table.columns, iter(table.rows), each)[1]
+
+
 def _beside(
     file: Path, columns: Sequence[str], rows: Rows, name: str, beside: Beside, added: Table
 ) -> tuple[tuple[str, ...], Rows]:
@@ -359,7 +366,7 @@ class _Import:
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[InputError] = field(default_factory=list)
     differing: Counter[str] = field(default_factory=Counter)
-    untaken: dict[str, int] = field(default_factory=dict)
+    untaken: Counter[str] = field(default_factory=Counter)
     reached: set[str] = field(default_factory=set)
     columns: dict[str, None] = field(default_factory=dict)
     """Columns of the rows so far."""
@@ -399,7 +406,7 @@ class _Import:
         mapping = self.mapping
         names = {name for _, name in mapping.names()}
         whole, roots = names | {one.column for one in mapping.each}, {*map(path_root, names)}
-        self.untaken |= {name: 0 for name in table.columns if name not in whole | roots}
+        self.untaken.update({name: 0 for name in table.columns if name not in whole | roots})
         decimal = mapping.decimal or table.decimal
         for number, (record, row) in enumerate(table.rows, start=1):
             self.counts["rows"] += 1
@@ -410,7 +417,7 @@ class _Import:
                 if cell in _EMPTY or column in whole or column in BUILT_IN:
                     continue
                 if column not in roots:
-                    self.untaken[column] = self.untaken.get(column, 0) + 1
+                    self.untaken[column] += 1
                 elif isinstance(cell, dict):
                     self._count_inside(column, cell, names)
             if row.keys() - self.columns.keys():
@@ -419,7 +426,8 @@ class _Import:
                 self.samples.append(row)
             cells = {ROW: number, FILE: table.file.name, SPLIT: table.split, **row}
             for case_number, own in enumerate(mapping.of_row, start=1):
-                mapped = MappedRow(cells, own, table.file, record, decimal, self.reached)
+                mapped = MappedRow(cells, own, table.file, record, decimal)
+                mapped.reached, mapped.untaken = self.reached, self.untaken
                 try:
                     self._take(mapped, case_number)
                 except InputError as problem:
@@ -431,7 +439,7 @@ class _Import:
             path = f"{column}.{path_of(key)}"
             is_taken = any(name.startswith((path, f"{column}[")) for name in names)
             if inner not in _EMPTY and not is_taken:
-                self.untaken[path] = self.untaken.get(path, 0) + 1
+                self.untaken[path] += 1
 
     def _take(self, row: MappedRow, number: int) -> None:
         """Take the case of a row, the ``number``-th of several; or count the reason why not."""
@@ -446,7 +454,8 @@ class _Import:
             if number > 1 and row.mapping.id == self.mapping.id:
                 # One id for all cases of a row: those after the first say which they are.
                 fields["id"] = f"{fields['id']}:{number}"
-            if EACH in row.cells and not row.mapping.is_row_each:
+            is_one = any(each.value in row.mapping.where for each in self.mapping.each)
+            if EACH in row.cells and not (row.mapping.is_row_each or is_one):
                 fields["id"] = f"{fields['id']}:{row.cells[EACH]}"
         text = (fields["query"], fields.get("context"), fields.get("history"))
         key = fields.get("id") or json.dumps(text, default=str)
@@ -490,7 +499,7 @@ class _Import:
                 )
             is_known = True
         if is_known and tags == old.get("tags", []) and (single or not differing):
-            self.counts["repeated"] += 1
+            self.counts["repeated" if said or not single else "abstained"] += 1
             return
         self.counts["joined"] += 1
         if tags:
@@ -511,8 +520,9 @@ class _Import:
         """The cases, checked, and the counts."""
         cases: list[Case] = []
         shared, unlabelled = SharedParts(), Counter[str]()
-        while self.found:
-            own = self.found.pop(next(iter(self.found)))
+        for each in list(self.found):
+            # Fields and cases of all rows at once would take twice the memory.
+            own = self.found.pop(each)
             try:
                 record, key = shared.take(own.fields)
                 cases.append(shared.hold(checked_case(record, own.file, own.place), key))
@@ -530,10 +540,11 @@ class _Import:
             filtered=counts["filtered"],
             repeated=counts["repeated"],
             joined=counts["joined"],
+            abstained=counts["abstained"],
             differing=dict(self.differing.most_common()),
             problems=tuple(self.problems),
             unlabelled=dict(unlabelled.most_common()),
-            untaken=self.untaken,
+            untaken=dict(self.untaken),
             notes=notes,
         )
 

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -576,6 +577,8 @@ class MappedRow:
     """Decimal mark of numbers in text; None tells by the number."""
     reached: set[str] = field(default_factory=set)
     """Paths that lead to something, of all rows."""
+    untaken: Counter[str] = field(default_factory=Counter)
+    """Parts of cells that no case takes, of all rows."""
 
     def cell(self, column: str, field: str) -> Any:
         """Value of a column or path; None where it is empty."""
@@ -883,11 +886,14 @@ class MappedRow:
         turns = self._turns(said, "turns", column)
         if not turns:
             return None, []
-        *history, last = turns
-        if last.role != "user":
-            raise self.wrong("turns", "a conversation that a user ends", last.role, column)
-        query = last.content if last.content.strip() else None
-        return query, self._in_order(history, "turns", column)
+        at = max((n for n, turn in enumerate(turns) if turn.role == "user"), default=None)
+        if at is None:
+            roles = [turn.role for turn in turns]
+            raise self.wrong("turns", "a conversation in which a user speaks", roles, column)
+        if after := len(turns) - at - 1:
+            self.untaken[f"{column} (turns after the last of the user)"] += after
+        query = turns[at].content if turns[at].content.strip() else None
+        return query, self._in_order(turns[:at], "turns", column)
 
     def _turns(self, cell: Any, field: str, column: str) -> Sequence[Any]:
         """Messages of a conversation: texts of user and assistant in turn, or objects."""

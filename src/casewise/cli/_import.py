@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
 
 from casewise.cli import _complete as complete
 from casewise.cli._cases import print_problems
@@ -43,8 +45,12 @@ def import_(
         bool, flag("--dry-run", "Show the first cases and all counts; write nothing.")
     ] = False,
     draft: Annotated[
-        bool, flag("--draft", "Write a mapping to edit, guessed from the table, to --out.")
+        bool, flag("--draft", "Write a mapping to edit, drafted from the table, to --out.")
     ] = False,
+    answer: Annotated[
+        list[str] | None,
+        option("Answer to a question that the draft asks; several times.", metavar="ANSWER"),
+    ] = None,
     example: Annotated[
         str | None,
         option(
@@ -54,15 +60,18 @@ def import_(
         ),
     ] = None,
 ) -> None:
-    """Import cases from a table: a mapping file says which column is which field.
+    """Import cases from a table: a mapping says which column is which field.
 
     Reads CSV, TSV, workbooks (XLSX, ODS), JSON, JSON Lines, Parquet, Arrow and
-    text, and folders that Hugging Face's datasets saved. --draft writes a mapping
-    with a guess and a sample for each field. Every row is accounted for: cases,
-    rows left out, cases without a label, and why. A file of the name of --out is
-    overwritten.
+    text, and folders that Hugging Face's datasets saved. Without --map a mapping
+    is drafted from the table; where two readings are possible it asks, and
+    --answer settles it. --draft writes the mapping, to be edited. Every row is
+    accounted for: cases, rows left out, cases without a label, and why. A file of
+    the name of --out is overwritten.
 
     [bold]Examples[/]
+
+    casewise cases import table.xlsx --out cases.jsonl
 
     casewise cases import prompts.csv --map xstest --out xstest.jsonl
 
@@ -73,17 +82,14 @@ def import_(
     if example is not None:
         write_out(case_files.example_mapping(example))
         return
-    if draft and source is not None:
-        _draft(source, split, map, to)
+    if source is None:
+        raise UsageError("what to import: give FILE or FOLDER")
+    if draft:
+        _draft(source, split, map, to, answer or ())
         return
-    if source is None or map is None:
-        lacking = "what to import: give FILE or FOLDER" if source is None else "--map MAPPING"
-        raise UsageError(
-            f"{lacking} (a mapping to start from: --draft, or --example {case_files.EXAMPLE})"
-        )
     if to is None and not dry_run:
         raise UsageError("where to? give --out FILE, or --dry-run")
-    mapping = case_files.load_mapping(map)
+    mapping = case_files.load_mapping(map or _drafted(source, split, answer or ()))
     with working("reading the rows"):
         imported = case_files.import_cases(source, mapping, split=split)
     if to is not None and any(is_same_file(to, file) for file in imported.files):
@@ -99,19 +105,54 @@ def import_(
         write_out("".join(f"{_line(case)}\n" for case in islice(imported.cases, SHOWN)))
         note("nothing was written")
     elif to is not None:
-        case_files.write_cases(imported.cases, to)
-        note(f"{to}: {len(imported.cases)} cases (hash {case_files.dataset_hash(imported.cases)})")
+        hash = case_files.write_cases(imported.cases, to)
+        note(f"{to}: {len(imported.cases)} cases (hash {hash})")
 
 
-def _draft(source: Path, split: str | None, map: str | None, to: Path | None) -> None:
+def _drafted(source: Path, split: str | None, answers: Sequence[str]) -> dict[str, Any]:
+    """Keys of the mapping that is drafted from a table, once all questions are answered."""
+    given = list(answers)
+    while True:
+        with working("reading the rows"):
+            found = case_files.draft_mapping(source, split=split, answers=given)
+        question = next((one for one in found.questions if one.answers), None)
+        if question is None or not sys.stdin.isatty():
+            break
+        given.append(_ask(question))
+    for one in found.questions:
+        note(f"open: {_with_answers(one)}")
+    if found.questions:
+        how = "give --answer" if question else "edit the mapping that --draft writes"
+        raise UsageError(f"{source}: it can be read in several ways; {how}")
+    lines = [line.partition("  #")[0] for line in found.text.splitlines() if line[:1] != "#"]
+    note(f"read by this mapping (--draft writes it): {'; '.join(lines)}")
+    keys: dict[str, Any] = yaml.safe_load(found.text)
+    return keys
+
+
+def _ask(question: case_files.Question) -> str:
+    while True:
+        answer: str = typer.prompt(_with_answers(question), err=True)
+        if answer in question.answers:
+            return answer
+
+
+def _with_answers(question: case_files.Question) -> str:
+    listed = " | ".join(question.answers[:MOST_LINES])
+    return f"{question.text} [{listed}]" if listed else question.text
+
+
+def _draft(
+    source: Path, split: str | None, map: str | None, to: Path | None, answers: Sequence[str]
+) -> None:
     if map is not None:
         raise UsageError("--draft writes a mapping, --map uses one: give one of the two")
     if to is not None and to.suffix.lower() not in (".yaml", ".yml"):
         raise UsageError(f"{to}: a mapping is a .yaml file")
     with working("reading the rows"):
-        draft = case_files.draft_mapping(source, split=split)
+        draft = case_files.draft_mapping(source, split=split, answers=answers)
     note(f"{draft.rows} rows were read")
-    note_all(f"open: {question}" for question in draft.questions)
+    note_all(f"open: {_with_answers(question)}" for question in draft.questions)
     text = draft.text + "".join(f"# {line}".rstrip() + "\n" for line in _examples(draft.examples))
     if to is None:
         write_out(text)
@@ -159,6 +200,7 @@ def _note_counts(imported: case_files.Imported) -> None:
         ("without a query", imported.without_query),
         ("that repeat a case and count once", imported.repeated),
         ("joined with a case there already", imported.joined),
+        ("of people who take no side", imported.abstained),
         ("bad and left out", len(imported.problems)),
     ]
     for what, count in counts:
