@@ -296,7 +296,7 @@ def test_a_model_grades_both_replies(replay: Replay) -> None:
     assert json.loads(done.stdout)["rates"][0]["newly_refused"]["events"] == 3
     assert sum(one["model"] == "grader" for one in done.requests) == 24
     again = replay(talks(12), answer, *options)
-    assert again.requests == []
+    assert {one["model"] for one in again.requests} == {"grader"}
 
 
 def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:

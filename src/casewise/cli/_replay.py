@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import Cluster, grading_model, read_grader, rules_first
+from casewise.choices import RULES, Cluster, grading_model, read_grader, rules_first
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._grade import ColumnsOption
-from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
+from casewise.cli._help import CONVERSATIONS, MODEL, OUTPUT, PLACE
 from casewise.cli._main import (
     case_files,
     judgement_files,
@@ -27,6 +27,7 @@ from casewise.cli._main import (
 from casewise.cli._options import (
     Chosen,
     Given,
+    RulesOrModel,
     argument,
     flag,
     grouped,
@@ -84,30 +85,16 @@ def replay(
     columns: ColumnsOption = None,
     cluster: Annotated[
         Cluster | None,
-        option("What is independent. Default: users, if the file names any.", CONVERSATIONS),
+        option("Resampling unit. Default: user, if named, else conversation.", CONVERSATIONS),
     ] = None,
     sample: Annotated[
         int | None,
         option("Ask only N turns, drawn at random.", CONVERSATIONS, "N", min=2),
     ] = None,
     seed: Annotated[int, seed_option("Of the draw.", CONVERSATIONS)] = 0,
-    grader: Annotated[
-        str | None,
-        option(
-            "A model that grades all replies, or rules,PROVIDER/NAME: only those that the rules "
-            "doubt. Default: by rules, offline.",
-            GRADER,
-            "rules|PROVIDER/NAME",
-            complete.graders,
-        ),
-    ] = None,
+    grader: RulesOrModel = RULES,
     mask: Annotated[
-        bool,
-        flag(
-            "--mask",
-            "Mask names, addresses, numbers and keys before anything is sent.",
-            CONVERSATIONS,
-        ),
+        bool, flag("--mask", "Mask names, addresses, numbers and keys first.", CONVERSATIONS)
     ] = False,
     log_dir: Annotated[
         Path | None,
@@ -140,7 +127,7 @@ def replay(
     if len(model) > 2 or len(set(model)) < len(model):
         raise UsageError("--model: give the new model, and at most one other for the old replies")
     anew = len(model) > 1
-    grader = None if grader is None else read_grader(grader)
+    grader = read_grader(grader)
     folder = place_of(log_dir or new_log_dir())
     if is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
@@ -175,7 +162,7 @@ def replay(
         print_estimates(plan.estimates)
         return
     if model_grader is not None and ungraded:
-        graded |= _grade_old(model_grader, ungraded, folder, shared.get("max_connections"))
+        graded |= _grade_old(model_grader, ungraded, shared.get("max_connections"))
     result = run_with_progress(plan.cells, folder, start.pop("max_cost", None), **start)
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
@@ -212,7 +199,7 @@ def replay(
 
 
 def _find_turns(
-    prefixes: transcripts.Prefixes, file: Path, grader: str | None, *, anew: bool
+    prefixes: transcripts.Prefixes, file: Path, grader: str, *, anew: bool
 ) -> tuple[dict[str, transcripts.Prefix], dict[str, protocols.Graded], dict[str, int]]:
     """Turns to ask by their case, grades by rules of the old replies, the number of others.
 
@@ -262,23 +249,18 @@ def _note_requests(plan: Plan, grader: str | None, recorded: int, *, masked: boo
 
 
 def _grade_old(
-    grader: str,
-    ungraded: Mapping[str, transcripts.Prefix],
-    folder: Path,
-    max_connections: int | None,
+    grader: str, ungraded: Mapping[str, transcripts.Prefix], max_connections: int | None
 ) -> dict[str, protocols.Graded]:
     """Grades of the file's own replies by a model."""
-    from casewise.runs import grade_recorded
+    from casewise.runs import grade_replies
 
-    asked = {
-        id: (
-            [*((turn.role, turn.text) for turn in one.case.history), ("user", one.case.query)],
-            str(one.old),
-        )
-        for id, one in ungraded.items()
-    }
+    asked = []
+    for one in ungraded.values():
+        history = [(turn.role, turn.text) for turn in one.case.history]
+        asked.append(([*history, ("user", one.case.query)], str(one.old), None))
     with working(f"{grader} grades {len(asked):,} old replies"):
-        return grade_recorded(grader, asked, folder, max_connections=max_connections)
+        graded = grade_replies(grader, asked, max_connections=max_connections)
+    return dict(zip(ungraded, graded, strict=True))
 
 
 def _texts(

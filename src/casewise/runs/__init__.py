@@ -22,7 +22,6 @@ from casewise.runs.making import (
     plan_making,
 )
 from casewise.runs.plan import Cell, Plan, lone_ablations, make_plan
-from casewise.runs.recorded import grade_recorded
 from casewise.runs.sampling import check_settings
 from casewise.runs.sweep import plan_sweep
 
@@ -45,7 +44,6 @@ __all__ = [
     "check_models",
     "check_settings",
     "estimate_making",
-    "grade_recorded",
     "grade_replies",
     "lone_ablations",
     "make_budget",

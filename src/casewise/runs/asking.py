@@ -416,7 +416,6 @@ def grade_replies(
     *,
     base_url: str | None = None,
     max_connections: int | None = None,
-    keep: Callable[[int, Graded], None] | None = None,
 ) -> list[Graded]:
     """Have a model grade replies, outside of any run.
 
@@ -428,7 +427,6 @@ def grade_replies(
             the request that it is graded against, where that isn't the last message before it.
         base_url: Address of the model's API.
         max_connections: Requests at once; None is Inspect's default.
-        keep: Called with the place of each reply and its grade, as soon as it is there.
 
     Raises:
         ModelError: The model can't be opened, or every request fails.
@@ -447,8 +445,6 @@ def grade_replies(
         except Exception as error:
             errors[place] = error
             grades[place] = Graded(Status.ERROR, None, failed(error).message)
-        if keep is not None:
-            keep(place, grades[place])
 
     async def grade_next() -> None:
         for place, _ in open_replies:
