@@ -42,23 +42,22 @@ class Endings:
     """Replies of which the file itself says that a token limit ended them."""
     lengths: Counter[int] = field(default_factory=Counter)
     """Replies by their number of characters."""
-    whole_lengths: Counter[int] = field(default_factory=Counter)
-    """Replies that end as a sentence does, by their number of characters."""
-    open_lengths: Counter[int] = field(default_factory=Counter)
-    """Replies that end in mid-sentence, by their number of characters."""
+    whole: Counter[int] = field(default_factory=Counter)
+    """Those of them that end as a sentence does."""
+    open: Counter[int] = field(default_factory=Counter)
+    """Those that end in mid-sentence."""
 
     def add(self, reply: str, *, cut: bool = False) -> None:
         """Count a reply."""
         self.replies += 1
         if (kind := name_non_reply(reply)) is not None:
-            if kind != "filter message":
-                self.lacking[kind] += 1
+            self.lacking.update([kind] * (kind != "filter message"))
             return
         self.told += cut
-        self.lengths[len(reply)] += 1
-        self.whole_lengths[len(reply)] += bool(_ENDS_WHOLE.search(reply))
-        if ends_open(reply):
-            self.open_lengths[len(reply)] += 1
+        length = len(reply)
+        self.lengths[length] += 1
+        self.whole[length] += bool(_ENDS_WHOLE.search(reply))
+        self.open.update([length] * ends_open(reply))
 
     @property
     def cut_at(self) -> int | None:
@@ -66,7 +65,7 @@ class Endings:
         longest = max(self.lengths, default=0)
         found = self.lengths[longest]
         # Where most end their sentence, they are one canned reply, or several as long.
-        if 2 * self.whole_lengths[longest] > found:
+        if 2 * self.whole[longest] > found:
             return None
         return longest if found >= LEAST and found >= SHARE * self.replies else None
 
@@ -87,9 +86,9 @@ class Endings:
             found.append(
                 f"{count(self.lengths[at])} have {count(at)} characters, and none has more"
             )
-        open_ends = self.open_lengths.total()
+        open_ends = self.open.total()
         if open_ends >= max(LEAST, SHARE * self.replies):
-            usual = median_low(self.open_lengths.elements())
+            usual = median_low(self.open.elements())
             found.append(
                 f"{count(open_ends)} end in mid-sentence, at about {count(usual)} characters"
             )

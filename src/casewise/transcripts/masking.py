@@ -188,11 +188,11 @@ _POST_CODE = re.compile(r"[,\s]{1,3}((?:D-)?\d{5})\b")
 _POST_CODES = re.compile(r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b")
 """American and British post codes."""
 
-_DIGITS = re.compile(r"(?<![\d<])(?<![\d\s][.,])\d(?:[ ./-]?\d){5,}")
-"""Six digits and more: customers' numbers, dates of birth, whatever is no other kind."""
-
-_HEAD, _TAIL = re.compile(r"[\w-]*\Z"), re.compile(r"\A[\w-]*")
-"""Letters and hyphens before and after a number that belong to it: MRN-00482913."""
+_DIGITS = re.compile(
+    r"[\w-]{0,40}?(?<![\d<])(?<![\d\s][.,])(?P<number>\d(?:[ ./-]?\d){5,})[\w-]{0,40}"
+)
+"""Six digits and more, with their letters (MRN-00482913): customers' numbers, dates of birth,
+whatever is no other kind."""
 
 _CALLED_A_NUMBER = re.compile(
     r"(?i:number|nummer|zeichen|\b(?:mrn|passport|reisepass|id|ref|no|nr))(?:\.|\b)"
@@ -226,10 +226,8 @@ def find_secrets(text: str) -> Iterator[tuple[str, str]]:
 def _find_numbers(text: str) -> Iterator[str]:
     """Numbers of six digits and more with their letters, and whatever is called a number."""
     for match in _DIGITS.finditer(text):
-        start, stop = match.span()
-        whole = f"{_HEAD.findall(text[max(0, start - 40) : start])[0]}{match.group()}"
-        whole = f"{whole}{_TAIL.findall(text[stop : stop + 40])[0]}".strip("-_")
-        if not _PLAIN.fullmatch(match.group()) and not _PLAIN.fullmatch(whole):
+        whole = match.group().strip("-_")
+        if not any(map(_PLAIN.fullmatch, (match["number"], whole))):
             yield whole
     for match in _CALLED_A_NUMBER.finditer(text):
         yield match[1].strip("-/")
