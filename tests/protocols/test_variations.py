@@ -230,29 +230,26 @@ def test_spread() -> None:
 
 
 @pytest.mark.parametrize("delivery", [Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY])
-@pytest.mark.parametrize("family", ["filler"])
 @pytest.mark.parametrize(("size", "tokens"), [("200", 200), ("16k", 16000)])
-def test_the_size_of_a_filler(family: str, size: str, tokens: int, delivery: Delivery) -> None:
-    base = changed(f"{family}-0", delivery)
-    found = changed(f"{family}-{size}", delivery)
+def test_the_size_of_a_filler(size: str, tokens: int, delivery: Delivery) -> None:
+    base = changed("filler-0", delivery)
+    found = changed(f"filler-{size}", delivery)
     assert found.turns == (QUERY,)
     assert found.messages[: len(base.messages)] == base.messages
     added = found.messages[len(base.messages) :]
     length = sum(len(one.content.encode()) for one in added) / 4
     assert length == pytest.approx(tokens, rel=0.15)
-    assert (len(added) > 2) == (family == "filler") or tokens < 300
 
 
-@pytest.mark.parametrize("family", ["filler"])
-def test_between_context_and_query(family: str) -> None:
+def test_between_context_and_query() -> None:
     case = a_case(history=EARLIER)
-    assert changed(f"{family}-0", Delivery.SYSTEM, case) == plain(Delivery.SYSTEM, case)
+    assert changed("filler-0", Delivery.SYSTEM, case) == plain(Delivery.SYSTEM, case)
     earlier = [(one["role"], one["content"]) for one in EARLIER]
     for delivery, said in (
         (Delivery.CLAIMED, [claim(case)]),
         (Delivery.HISTORY, claim_turns(case)),
     ):
-        found = changed(f"{family}-0", delivery, case)
+        found = changed("filler-0", delivery, case)
         spoken = [(one.role, one.content) for one in found.messages]
         assert spoken[:3] == earlier
         assert [content for role, content in spoken[3:] if role == "user"] == [*said]
@@ -262,9 +259,8 @@ def test_between_context_and_query(family: str) -> None:
 
 def test_nothing_to_retain() -> None:
     bare = a_case(context={})
-    for name in ("filler-1k",):
-        assert change(name, Delivery.NONE) is None
-        assert change(name, Delivery.CLAIMED, bare, None) is None
+    assert change("filler-1k", Delivery.NONE) is None
+    assert change("filler-1k", Delivery.CLAIMED, bare, None) is None
     # A deployer's message is retained.
     varied = VariedConversations(
         Delivery.SYSTEM, "You sell toys.", name="filler-200", seed=0, twins={}
