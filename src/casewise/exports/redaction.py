@@ -299,21 +299,12 @@ def _spec_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
 def _log_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
     """Rules of a log, its samples apart."""
     times = dict.fromkeys(("started_at", "completed_at"), _show_time)
-    score = {
-        **dict.fromkeys(("name", "scorer"), show_words),
-        **_numbers("scored_samples", "unscored_samples"),
-        "metrics": (_show_key, {"name": _show_key, "value": _number}),
-    }
-
-    def scores(given: Sequence[Any]) -> list[Any]:
-        return [keep(one, score) for one in given if {one.name, one.scorer} <= {*SCORERS}]
-
     return {
         "version": _number,
         "status": show_words,
         "eval": _spec_rules(columns),
         "plan": {"config": _SETTINGS},
-        "results": {**_numbers("total_samples", "completed_samples"), "scores": scores},
+        "results": _numbers("total_samples", "completed_samples"),
         "stats": {**times, "model_usage": _MODEL_USAGE, "role_usage": {GRADER: _USAGE}},
         "error": _error,
     }
