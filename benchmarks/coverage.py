@@ -47,7 +47,6 @@ from casewise.statistics import (
     combine,
     credits,
     kaplan_meier,
-    paired_change,
 )
 
 FloatArray = NDArray[np.float64]
@@ -181,7 +180,7 @@ def replying(study: Study, _: np.random.Generator) -> Figures:
     """Every measure of the replies after, and its change from those before."""
     found = _with_changes(study.replied_before, study.replied_after)
     called = [_call_tools(one) for one in (study.replied_before, study.replied_after)]
-    return found | {"tool_call_rate": called[1], "change of tool_call_rate": paired_change(*called)}
+    return found | {"tool_call_rate": called[1], "change of tool_call_rate": called[1] - called[0]}
 
 
 SHARED = (*outcomes(Family.JUDGEMENTS), "follows", "false_changes")
@@ -196,7 +195,7 @@ def _with_changes(before: Answers, after: Answers) -> Figures:
         key = f"{name} (replies)" if acts and name in SHARED else name
         found[key] = value
         if name in compared() or find(name).kind is MeasureKind.OUTCOME:
-            found[f"change of {key}"] = paired_change(first[name], value)
+            found[f"change of {key}"] = value - first[name]
     return found
 
 

@@ -32,7 +32,6 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import numpy as np
 import polars as pl
-from casewise.measures.scoring import Scoring
 from numpy.typing import NDArray
 
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
@@ -41,6 +40,7 @@ from casewise.dataset import People, to_people, vote_figures
 from casewise.judgements import read_paths
 from casewise.measures import (
     Answers,
+    Scoring,
     compared,
     family_of,
     find,
@@ -66,7 +66,6 @@ from casewise.statistics import (
     Estimate,
     Resampling,
     first_votes,
-    paired_change,
 )
 
 FloatArray = NDArray[np.float64]
@@ -719,9 +718,7 @@ class Graded:
     def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
         first, second = (self._rates(run) for run in range(2))
         changes = {
-            f"change of {name}": paired_change(first[name], second[name])
-            for name in first
-            if name in second
+            f"change of {name}": second[name] - first[name] for name in first if name in second
         }
         return of_command("corrected", second | changes)
 
@@ -1097,7 +1094,7 @@ def figures(population: Population, wanted: Sequence[str] = ()) -> dict[str, Est
         other = found if after is population.after else measure(after, names or None, policy)
         shown = set(compared()) | {name for name in other if find(name).kind is MeasureKind.OUTCOME}
         found |= {
-            f"change of {name}": paired_change(one[name], other[name])
+            f"change of {name}": other[name] - one[name]
             for name in other
             if name in shown and name in one
         }

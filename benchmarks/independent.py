@@ -16,14 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import stats
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.bool_]
 Ends = tuple[float, float]
 
-MANY = 150
-"""Queries from which on intervals are normal."""
 ANSWERS = ("scores", "query", "context", "safe_rate", "category", "context_intended_to_be_safe")
 
 
@@ -64,33 +62,40 @@ def sums(one: Output, values: Floats) -> Floats:
 
 
 def share(one: Output, hits: Floats, of: Floats) -> tuple[float, Ends]:
-    """A share and its interval: the sandwich by query, or Wilson's."""
+    """A share and Wilson's interval on the rows that would have the jackknife's error."""
     value = float(hits.sum() / of.sum())
-    influence = sums(one, (hits - value * of) / of.sum())
-    se = float(np.sqrt((influence**2).sum()))
-    queries, size = int((sums(one, of) > 0).sum()), float(of.sum())
-    rare = min(value, 1 - value)
-    if queries >= MANY and rare * queries >= 20 and 1.959963984540054 * se <= rare:
-        half = stats.norm.ppf(0.975) * se
-        return value, (value - half, value + half)
-    rows = min(value * (1 - value) / se**2, size) if se > 0 else min(queries, size)
-    if queries < MANY and se > 0:
-        rows *= (stats.norm.ppf(0.975) / stats.t.ppf(0.975, queries - 1)) ** 2
-    return value, wilson(value, rows)
+    rows, degrees = float(of.sum()), by_weights(one, of)
+    error = jackknife(one, hits, of)
+    if not error > 0:
+        return value, wilson(value, min(effective(sums(one, of)), rows), stats.norm.ppf(0.975))
+    size = min(value * (1 - value) / error**2, 2 * rows)
+    return value, wilson(value, size, stats.t.ppf(0.975, degrees))
 
 
-def wilson(value: float, rows: float) -> Ends:
-    """Wilson's interval, with the Poisson's end on the side of fewer than five events."""
-    z = stats.norm.ppf(0.975)
-    centre = (value + z * z / rows / 2) / (1 + z * z / rows)
-    half = z / (1 + z * z / rows) * np.sqrt(value * (1 - value) / rows + z * z / rows**2 / 4)
-    low, high = centre - half, centre + half
-    hits, misses = value * rows, (1 - value) * rows
-    if 0 < hits < min(5, misses):
-        low = min(low, stats.gamma.ppf(0.05, hits) / rows)
-    if 0 < misses < min(5, hits):
-        high = max(high, 1 - stats.gamma.ppf(0.05, misses) / rows)
-    return max(0.0, float(low)), min(1.0, float(high))
+def effective(weights: Floats) -> float:
+    """Equally heavy queries that would tell as much."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def by_weights(one: Output, of: Floats) -> float:
+    """Degrees of freedom: one less than queries, or what their weights leave (Satterthwaite)."""
+    weights = sums(one, of)
+    return min((weights > 0).sum() - 1.0, max(1.0, effective(weights**2) - 1))
+
+
+def jackknife(one: Output, hits: Floats, of: Floats) -> float:
+    """Error of leaving each query out, about the share itself."""
+    value = hits.sum() / of.sum()
+    weights = sums(one, of)
+    without = (hits.sum() - sums(one, hits)) / (of.sum() - weights)
+    return float(np.sqrt(((without - value) ** 2).sum() * (1 - 1 / (weights > 0).sum())))
+
+
+def wilson(value: float, rows: float, t: float) -> Ends:
+    """Wilson's interval."""
+    centre = (value + t * t / rows / 2) / (1 + t * t / rows)
+    half = t / (1 + t * t / rows) * np.sqrt(value * (1 - value) / rows + t * t / rows**2 / 4)
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
 def left_out(
@@ -98,8 +103,6 @@ def left_out(
     figure: Callable[[Rows], float],
     there: Callable[[float], float],
     back: Callable[[float], float],
-    *,
-    tail: bool = False,
 ) -> tuple[float, Ends]:
     """A figure with the jackknife's error on a scale, against t with O'Neill's degrees.
 
@@ -108,7 +111,6 @@ def left_out(
         figure: The figure of some cases.
         there: The scale of the interval.
         back: The way back from it.
-        tail: Whether fewer than 40 queries are likely to miss a tail: half of the degrees then.
     """
     value = figure(np.ones(len(one.query), bool))
     queries = int(one.query.max()) + 1
@@ -117,8 +119,6 @@ def left_out(
     kurtosis = queries * (moved**2).sum() / moved.sum() ** 2
     fewer = 2 * queries / (max(kurtosis, 1.0) - (queries - 3) / (queries - 1))
     degrees = min(queries - 1.0, fewer)
-    if tail and queries < 40:
-        degrees = max(degrees / 2, min(degrees, 3.0))
     scaled = np.array([there(each) for each in without])
     error = np.sqrt(((scaled - there(value)) ** 2).sum() * (1 - 1 / queries))
     half = stats.t.ppf(0.975, degrees) * error
@@ -132,33 +132,23 @@ def correlation(one: Output, kind: Callable[..., Any] = stats.pearsonr) -> Calla
 
 def loss(one: Output, values: Floats) -> tuple[float, Ends]:
     """A mean loss: symmetric in the logarithm."""
-    return left_out(one, lambda kept: float(values[kept].mean()), np.log, np.exp, tail=True)
+    return left_out(one, lambda kept: float(values[kept].mean()), np.log, np.exp)
 
 
 def share_change(one: Output, change: Floats, of: Floats) -> tuple[float, Ends]:
-    """Change of a share: Tango's score interval over queries, or Student's where that is wider."""
+    """Change of a share: t over queries, of which two are added: an answer up, and one down.
+
+    The added ones weigh as the heaviest.
+    """
     value = float(change.sum() / of.sum())
-    influence = sums(one, (change - value * of) / of.sum())
-    counted = sums(one, of) > 0
-    n, se = int(counted.sum()), float(np.sqrt((influence**2).sum()))
-    t = stats.t.ppf(0.975, n - 1)
-    moved = np.where(counted, n * influence + value, 0.0)
-    step = (moved**2).sum() / np.abs(moved).sum()
-    active = min(1.0, max((n * se**2 + value**2) / step**2, abs(value) / step))
-    down, up = (active - value / step) / 2, (active + value / step) / 2
-    low, high = tango(down, up, n, t), -tango(up, down, n, t)
-    return value, (min(low * step, value - t * se), max(high * step, value + t * se))
-
-
-def tango(down: float, up: float, n: int, t: float) -> float:
-    """Least difference that the shares of queries that go down and up don't reject."""
-
-    def excess(delta: float) -> float:
-        b = down + up + delta * (2 - down + up)
-        q = (b + np.sqrt(max(0.0, b * b - 8 * up * delta * (1 + delta)))) / 4
-        return (up - down - delta) ** 2 * n - t * t * max(0.0, 2 * q - delta - delta**2)
-
-    return float(optimize.brentq(excess, -1.0, up - down - 1e-9, xtol=1e-13))
+    weights = sums(one, of)
+    n = int((weights > 0).sum())
+    step = n * weights.max() / weights.sum() * n / of.sum()
+    mean = n * value / (n + 2)
+    squares = n * (n - 1) * jackknife(one, change, of) ** 2 + n * (value - mean) ** 2
+    squares += (step - mean) ** 2 + (step + mean) ** 2
+    half = stats.t.ppf(0.975, by_weights(one, of) + 2) * np.sqrt(squares / (n + 1) / (n + 2))
+    return value, (mean - half, mean + half)
 
 
 def of_run(one: Output) -> dict[str, tuple[float, Ends]]:
@@ -203,18 +193,9 @@ def of_change(before: Output, after: Output) -> dict[str, tuple[float, Ends]]:
 
 
 def correlation_change(before: Output, after: Output) -> tuple[float, Ends]:
-    """Change of a correlation: by the sandwich and the normal; of few queries by the jackknife."""
+    """Change of a correlation by the jackknife."""
     first, second = correlation(before), correlation(after)
-    if after.query.max() + 1 < MANY:
-        return left_out(after, lambda kept: second(kept) - first(kept), float, float)
-    value, parts = 0.0, np.zeros(len(after.query))
-    for sign, one in ((-1, before), (1, after)):
-        x, y = stats.zscore(one.p), stats.zscore(one.rate)
-        rho = float((x * y).mean())
-        value += sign * rho
-        parts += sign * (x * y - rho * (x * x + y * y) / 2) / len(x)
-    half = stats.norm.ppf(0.975) * np.sqrt((sums(after, parts) ** 2).sum())
-    return value, (value - half, value + half)
+    return left_out(after, lambda kept: second(kept) - first(kept), float, float)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Runs over the same cases, subtracted."""
 
+import math
 from typing import Any
 
 import polars as pl
@@ -64,14 +65,16 @@ def test_by_hand() -> None:
 def test_one_case_and_a_run_against_itself() -> None:
     found = rows_of(cw.compare(table(judgement(p_safe=0.9)), table(judgement(p_safe=0.2))))
     accuracy = found["accuracy"]
-    # Of one query that changed, the sign test's 2 / 2^1.
-    assert (accuracy["difference"], accuracy["se"], accuracy["p"]) == (-1, None, 1.0)
+    # With an answer up and one down added, t is 1/2 on 2 degrees: (1/3) / sqrt(4/9).
+    assert (accuracy["difference"], accuracy["se"]) == (-1, None)
+    assert accuracy["p"] == pytest.approx(2 / 3)
     assert (accuracy["mcnemar"]["b"], accuracy["mcnemar"]["c"]) == (1, 0)
     assert found["pcc"]["difference"] is None
     rows = random_table(20, 1)
     same = cw.compare(rows, rows)
-    # Of shares 1 - .025^(1/n) of the n queries may still move; what is no share is unknown.
-    assert rows_of(same)["accuracy"]["ci"] == pytest.approx([-0.16843, 0.16843], abs=1e-5)
+    # Two queries with one of two answers moved are added to the 20; other changes are unknown.
+    half = 2.0796138 * math.sqrt(2 * (1 / 2) ** 2 / 21 / 22)
+    assert rows_of(same)["accuracy"]["ci"] == pytest.approx([-half, half], abs=1e-6)
     assert rows_of(same)["pcc"]["ci"] is rows_of(same)["brier"]["ci"] is None
     assert rest_of(same)["changed"] == []
 
@@ -81,9 +84,10 @@ def test_perfect_separation_of_few_is_not_certain() -> None:
     row = rows_of(cw.compare(worse, better))["accuracy"]
     assert (row["difference"], row["detectable"]) == (1, None)
     # The sign test's: 2 / 2^3.
-    assert row["p"] == row["p_holm"] == row["mcnemar"]["p_clustered"] == pytest.approx(1 / 4)
-    # At 97.5 % up to 1 - .025^(1/3) = .7076 of the queries do otherwise, at worst all the way back.
-    assert row["ci"] == pytest.approx([1 - 2 * 0.70760, 1], abs=1e-5)
+    assert row["mcnemar"]["p_clustered"] == pytest.approx(1 / 4)
+    # With a query up and one down added to the three, .6 and an error of .4: t is 1.5 of 4 degrees.
+    assert row["p"] == row["p_holm"] == pytest.approx(0.208)
+    assert row["ci"] == pytest.approx([0.6 - 2.7764451 * 0.4, 1], abs=1e-6)
 
 
 def test_ties_decide_nothing_in_mcnemar() -> None:

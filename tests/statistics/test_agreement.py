@@ -119,4 +119,4 @@ def test_few_disagreements_withhold_the_interval() -> None:
     for name in COEFFICIENTS:
         one = getattr(found, name)
         assert math.isnan(one.interval[0])
-        assert one.reason.startswith("people disagree on 3.0 effective queries of 150")
+        assert one.reason == "3 queries make the figure; an interval needs 10"

@@ -1,8 +1,7 @@
 """McNemar's test, its clustered form, Holm's adjustment: by hand and by enumeration."""
 
 import math
-from dataclasses import replace
-from itertools import product, starmap
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,17 +11,10 @@ from statsmodels.stats import contingency_tables
 from statsmodels.stats.multitest import multipletests
 
 from casewise.statistics import (
-    Clusters,
-    Estimate,
     benjamini_hochberg,
-    brier_scores,
-    clustered_mean,
-    clustered_pearson,
-    effective_number,
     holm,
     mcnemar,
     number_clusters,
-    paired_change,
     sign_flip_p,
 )
 
@@ -109,40 +101,3 @@ def test_benjamini_and_hochberg() -> None:
     p = np.random.default_rng(2).random(50) ** 3
     assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1])
     assert len(benjamini_hochberg(np.empty(0))) == 0
-
-
-def changed_few(share: float, seed: int) -> tuple[Estimate, Estimate, Estimate]:
-    """Changes of a correlation, a loss and a share: of 100 queries some are answered anew."""
-    rng = np.random.default_rng(seed)
-    rate = rng.beta(2, 2, 100)
-    before = np.clip(rate / 2 + 0.25 + rng.normal(0, 0.15, 100), 0, 1)
-    after = np.where(np.arange(100) < 100 * share, rng.random(100), before)
-    clusters = Clusters(np.arange(100), 100)
-    parts = [
-        (
-            clustered_pearson(p, rate, clusters),
-            clustered_mean(brier_scores(p, rate), clusters, scale="log"),
-            clustered_mean(((p > 0.5) == (rate > 0.5)).astype(float), clusters, share=True),
-        )
-        for p in (before, after)
-    ]
-    pcc, brier, accuracy = starmap(paired_change, zip(*parts, strict=True))
-    return pcc, brier, accuracy
-
-
-def test_few_moved_queries_leave_no_interval() -> None:
-    """Two of a hundred make a change and its error; of shares the interval allows for it."""
-    pcc, brier, accuracy = changed_few(0.02, 0)
-    for one in (pcc, brier):
-        assert np.isnan(one.interval).all()
-        assert one.reason == "2 of 100 queries moved; an interval takes 20"
-        assert np.count_nonzero(one.moves) == 2
-        assert not np.isnan(replace(one, reason="").interval).any()
-    assert not accuracy.reason
-    assert not np.isnan(accuracy.interval).any()
-    for one in changed_few(0.5, 0):
-        assert not one.reason
-        assert not np.isnan(one.interval).any()
-    assert effective_number(changed_few(0.5, 0)[0].moves) > 20
-    # Where nothing moved there is no interval to withhold.
-    assert {one.reason for one in changed_few(0.0, 0)} == {""}

@@ -13,7 +13,6 @@ from casewise.statistics import (
     Estimate,
     GradedReplies,
     Resampling,
-    paired_change,
     prediction_powered,
 )
 
@@ -108,13 +107,11 @@ def test_the_same_errors_of_both_runs_are_subtracted_in_pairs() -> None:
         prediction_powered(replies(one), said, np.full(400, 10.0), FEW, run)
         for run, (one, said) in enumerate(((graded, label), (after, later)))
     )
-    change = paired_change(first, second)
+    change = second - first
     assert change.value == pytest.approx(second.value - first.value)
     assert change.interval[1] < 0
     assert change.p < 0.05
-    same = paired_change(
-        first, prediction_powered(replies(graded), label, np.full(400, 10.0), FEW, 1)
-    )
+    same = prediction_powered(replies(graded), label, np.full(400, 10.0), FEW, 1) - first
     assert same.interval[0] < 0 < same.interval[1]
 
 

@@ -12,13 +12,12 @@ from casewise.statistics import (
     Level,
     alike_bounds,
     clustered_mean,
-    find_steps,
+    clustered_ratio,
     noninferiority_power,
-    null_variance,
     paired_share_bounds,
     share_bounds,
-    student_bounds,
 )
+from casewise.statistics.proportions import null_variance
 
 ONE = Level(0.05, two_sided=False)
 
@@ -31,7 +30,7 @@ def share(hits: int, n: int) -> Estimate:
 def difference(worse: int, better: int, n: int) -> Estimate:
     values = np.zeros(n)
     values[:worse], values[worse : worse + better] = -1, 1
-    return clustered_mean(values, Clusters(np.arange(n), n))
+    return clustered_ratio(values, np.ones(n), Clusters(np.arange(n), n), share_change=True)
 
 
 def test_none_of_ten_is_no_certainty() -> None:
@@ -48,8 +47,9 @@ def test_none_of_ten_is_no_certainty() -> None:
 
 
 def test_few_clusters_widen_an_exact_bound() -> None:
-    # 3 of 40 independent rows: Clopper & Pearson on 40 (z / t)^2 rows, t with 39 degrees.
-    size = 40 * (1.6448536 / 1.6848751) ** 2
+    # 3 of 40 independent rows, whose jackknife's error is that of 39: Clopper & Pearson on
+    # 39 (z / t)^2 rows, t with 39 degrees.
+    size = 39 * (1.6448536 / 1.6848751) ** 2
     hits = 3 / 40 * size
     bounds = share_bounds(share(3, 40), 0.95)
     assert bounds.high == pytest.approx(beta.ppf(0.95, hits + 1, size - hits), abs=1e-6)
@@ -60,7 +60,6 @@ def test_undefined_is_not_bounded() -> None:
     nothing = clustered_mean(np.empty(0), Clusters(np.empty(0, np.int64), 0), share=True)
     for bounds in (
         share_bounds(nothing, 0.95),
-        student_bounds(nothing, 0.95),
         alike_bounds(math.nan, 0, 0.95, (0, 1)),
     ):
         assert math.isnan(bounds.low)
@@ -87,14 +86,12 @@ def test_a_share_at_the_limit_passes_in_five_per_cent(n: int, limit: float) -> N
     assert binom.pmf(np.arange(n + 1), n, limit) @ np.array(passing) <= 0.05
 
 
-def passes(n: int, worse: float, better: float, margin: float, plain: bool = False) -> float:
+def passes(n: int, worse: float, better: float, margin: float) -> float:
     """Chance that models that differ so pass a margin: the sum over all outcomes."""
     total = 0.0
     for b in range(int(binom.isf(1e-7, n, worse)) + 1):
         for c in range(int(binom.isf(1e-7, n, better)) + 1 if better else 1):
-            found = difference(b, c, n)
-            bounds = student_bounds(found, 0.95) if plain else paired_share_bounds(found, 0.95)
-            if (bounds.low >= -margin) or (plain and not b + c):
+            if paired_share_bounds(difference(b, c, n), 0.95).low >= -margin:
                 chance = binom.pmf(b, n, worse) * binom.pmf(c, n - b, better / (1 - worse))
                 total += float(chance)
     return total
@@ -109,32 +106,15 @@ def test_worse_by_the_margin_passes_in_five_per_cent(n: int, margin: float, bett
     assert passes(n, margin + better, better, margin) <= 0.06
 
 
-def test_what_the_score_bound_is_for() -> None:
-    # A hundred and fifty queries, all changes for the worse: Student's t passes one in five.
-    assert passes(150, 0.02, 0, 0.02, plain=True) == pytest.approx(0.196, abs=0.001)
-    assert passes(150, 0.02, 0, 0.02) == pytest.approx(0.048, abs=0.001)
-
-
-def test_steps_of_pairs() -> None:
-    # Ten queries of two cases each: one case of the first is lost, both of the second, one of
-    # the third won. Query means -.5, -1, .5: steps of (.25 + 1 + .25) / (.5 + 1 + .5) = .75.
-    values = np.zeros(20)
-    values[[0]], values[[2, 3]], values[[4]] = -1, -1, 1
-    steps = find_steps(clustered_mean(values, Clusters(np.repeat(np.arange(10), 2), 10)))
-    assert steps is not None
-    assert steps.length == pytest.approx(0.75)
-    # The mean is -.1 and the mean square .15.
-    assert (steps.up - steps.down) * 0.75 == pytest.approx(-0.1)
-    assert (steps.up + steps.down) * 0.75**2 == pytest.approx(0.15)
-    assert find_steps(difference(0, 0, 10)) is None
+def test_bounds_of_a_change_are_of_nothing_else() -> None:
+    with pytest.raises(ValueError, match="no change of shares, but a share"):
+        paired_share_bounds(share(3, 40), 0.95)
 
 
 def test_many_queries_come_to_the_normal_bound() -> None:
-    found = difference(2000, 2000, 40_000)
-    bounds, plain = paired_share_bounds(found, 0.95), student_bounds(found, 0.95)
+    bounds = paired_share_bounds(difference(2000, 2000, 40_000), 0.95)
     # sd sqrt(.1 / 40,000) = .00158, times 1.645.
-    assert plain.low == pytest.approx(-0.0026, abs=1e-5)
-    assert bounds.low == pytest.approx(plain.low, rel=0.01)
+    assert bounds.low == pytest.approx(-0.0026, abs=3e-5)
     assert bounds.high == pytest.approx(-bounds.low)
 
 

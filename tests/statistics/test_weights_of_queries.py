@@ -1,7 +1,5 @@
 """Figures of pairs where queries have unequal numbers of contexts, by hand."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from casewise.statistics import (
     Clusters,
     clustered_mean,
     clustered_ratio,
-    paired_change,
 )
 
 A = np.array
@@ -33,9 +30,6 @@ def test_a_mean_by_hand() -> None:
     assert by_pair.effective == pytest.approx(49 / 37)
     # Left out, each leaves the other's mean.
     assert by_query.without == pytest.approx([1 / 3, 1])
-    reason = "2.0 effective queries; an interval takes 10 where queries have unequal numbers of"
-    assert by_query.reason.startswith(reason)
-    assert all(map(math.isnan, by_query.interval))
 
 
 def test_a_ratio_weighs_the_pairs_that_count() -> None:
@@ -55,19 +49,3 @@ def test_equal_numbers_of_pairs_have_the_same_digits_either_way() -> None:
         for alike in (True, False, None)
     ]
     assert len({repr((one.value, one.se, one.interval, one.size)) for one in figures}) == 1
-    assert not any(one.uneven for one in figures)
-
-
-def test_a_query_with_one_pair_could_have_moved() -> None:
-    """Forty queries with six pairs, of which one moves, and forty with one that doesn't."""
-    query = [number for number in range(40) for _ in range(6)] + list(range(40, 80))
-    before = np.zeros(len(query))
-    after = np.where(np.arange(len(query)) % 6 == 0, 1.0, 0.0) * (A(query) < 40)
-    clusters = pairs_of(query, alike=True)
-    one, other = (clustered_mean(hits, clusters, share=True) for hits in (before, after))
-    assert not one.reason
-    assert one.uneven
-    assert not paired_change(one, other).reason
-    after[6 * 10 :] = 0
-    few = paired_change(one, clustered_mean(after, clusters, share=True))
-    assert few.reason == "10 of 80 queries moved; an interval takes 20"

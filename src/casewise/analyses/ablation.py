@@ -7,7 +7,7 @@ from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
 from casewise.cases import GROUPS
 from casewise.protocols import RunCondition
 from casewise.scores import Score, differences, score_together
-from casewise.statistics import Estimate, combine, moved_enough
+from casewise.statistics import Estimate, combine
 
 CHANGES = (
     *("accuracy", "appropriate", "follows", "false_changes", "pcc"),
@@ -85,10 +85,7 @@ def _shares(group: str, scores: dict[frozenset[str], Score]) -> dict[str, Estima
     """Share of a group in every measure, from the scores by the groups that were removed."""
     weights = _weights(group)
     return {
-        name: moved_enough(
-            combine([(weight, scores[gone].measures[name]) for gone, weight in weights.items()]),
-            len(weights),
-        )
+        name: combine([(weight, scores[gone].measures[name]) for gone, weight in weights.items()])
         for name in scores[frozenset()].measures
     }
 

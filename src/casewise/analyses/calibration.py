@@ -65,4 +65,6 @@ def _of_enough(found: dict[str, Estimate], queries: int) -> dict[str, Estimate]:
     """Measures without intervals where queries are few."""
     few = f"fewer than {LEAST_MENDED} queries: the fit is by chance, too"
     reason = few if queries < LEAST_MENDED else ""
-    return {name: replace(one, reason=one.reason or reason) for name, one in found.items()}
+    return {
+        name: replace(one, unavailable=one.unavailable or reason) for name, one in found.items()
+    }

@@ -14,9 +14,7 @@ from casewise.statistics import (
     FloatArray,
     clustered_mean,
     clustered_ratio,
-    combine,
     number_clusters,
-    of_enough,
 )
 
 
@@ -193,8 +191,8 @@ def _moved(
     for part, weight in (("named", named), ("not named", 1 - named)):
         mean = clustered_ratio(moved * weight, weight, clusters, share=share)
         if not share:
-            mean = of_enough(replace(mean, scale="log"), moved * weight, clusters, "moved")
+            mean = replace(mean, scale="log")
         means[part] = mean
         yield Line(whole[0], f"{what}, {part}", int(weight.sum()), {"moves": mean})
-    difference = combine([(1.0, means["named"]), (-1.0, means["not named"])])
+    difference = means["named"] - means["not named"]
     yield Line(whole[0], f"{what}, difference", len(rows), {"moves": difference})

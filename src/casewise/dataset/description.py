@@ -293,7 +293,7 @@ def _agreement(people: People, kept: statistics.BoolArray) -> statistics.Agreeme
     if not people.leans:
         return found
     withheld = {
-        name: replace(getattr(found, name), reason="votes were collected until clear")
+        name: replace(getattr(found, name), unavailable="votes were collected until clear")
         for name in statistics.COEFFICIENTS
     }
     return replace(found, **withheld)

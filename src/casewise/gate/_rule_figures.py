@@ -19,7 +19,6 @@ from casewise.scores import Run, Score, score_rows, score_together
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
-    paired_change,
     ratio,
 )
 
@@ -88,7 +87,7 @@ class Figures:
     @property
     def change(self) -> Estimate | None:
         """The run minus its baseline, with its paired error; None without one."""
-        return None if self.baseline is None else paired_change(self.baseline, self.value)
+        return None if self.baseline is None else self.value - self.baseline
 
     @property
     def judged(self) -> Estimate:

@@ -11,10 +11,8 @@ from casewise.statistics import (
     Bounds,
     Estimate,
     alike_bounds,
-    drawn_bounds,
     paired_share_bounds,
     share_bounds,
-    student_bounds,
 )
 
 _ROUND_OFF = 1e-12
@@ -47,7 +45,7 @@ def judge(rule: GateRule, figures: Figures) -> GateFinding:
     if rule.confidence is None or figure.reason == BY_DESIGN:
         kept = rule.good * (figure.value - rule.bar) >= -_ROUND_OFF
         return GateFinding(GateVerdict.PASS if kept else GateVerdict.FAIL, _NONE)
-    bounds = bounds_of(rule, figures, figure, rule.confidence)
+    bounds = bounds_of(rule, figure, rule.confidence)
     # Turned so that higher is what the rule wants.
     low, high = (bounds.low, bounds.high) if rule.good == 1 else (-bounds.high, -bounds.low)
     bar = rule.good * rule.bar
@@ -59,19 +57,20 @@ def judge(rule: GateRule, figures: Figures) -> GateFinding:
     return GateFinding(verdict, bounds)
 
 
-def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: float) -> Bounds:
-    """One-sided bounds by the method that fits the figure; NaN where its interval is withheld."""
-    if figure.reason:
+def bounds_of(rule: GateRule, figure: Estimate, confidence: float) -> Bounds:
+    """One-sided bounds by the method that fits the figure; NaN where its interval is withheld.
+
+    Where nothing varied, or moved, they are those of queries that are all alike.
+    """
+    if figure.unavailable:
         return _NONE
-    if figure.scale == "drawn":
-        return drawn_bounds(figure, confidence)
-    if figures.baseline is not None and figure.is_share_change:
-        return paired_share_bounds(figure, confidence)
-    if figures.baseline is None and not math.isnan(figure.size):
+    if figure.kind == "share":
         return share_bounds(figure, confidence)
-    if figure.se > 0:
-        return student_bounds(figure, confidence)
-    return alike_bounds(figure.value, figure.clusters, confidence, rule.ends)
+    if figure.kind == "change":
+        return paired_share_bounds(figure, confidence)
+    if figure.kind == "jackknife" and not figure.se > 0:
+        return alike_bounds(figure.value, figure.clusters, confidence, rule.ends)
+    return Bounds(*figure.limits(confidence))
 
 
 _NONE = Bounds(math.nan, math.nan)

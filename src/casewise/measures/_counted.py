@@ -1,6 +1,5 @@
 """Answers as a policy has them count, and the bundles of figures that measures are taken from."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,16 +32,6 @@ from casewise.statistics import (
 HONEST_FLOOR = 1e-12
 """Least probability that the honest cross-entropy takes a logarithm of, so that a single 0 does
 not make it infinite; smaller than any published one."""
-
-LEAST_MISTAKEN = 10
-"""Queries with a wrong answer that the interval of a correlation or F1 takes, and with the rarer
-verdict that F1's does: of fewer, a few cases make the figure and its error both."""
-
-LEAST_CORRELATED = 20
-"""Queries that the interval of a correlation takes."""
-
-CHANGE_TAKES = 40
-"""Queries that the interval of a change takes, if it is of no share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,44 +92,7 @@ class Counted:
             found = clustered_ratio(values * weights, weights, clusters, share=share)
             if row.kind is MeasureKind.LOSS:
                 found = replace(found, scale="log")
-        if share or row.kind is MeasureKind.CHANGE:
-            return found
-        reason = found.reason or self._too_few(found, row.kind)
-        return replace(found, change_takes=CHANGE_TAKES, reason=reason)
-
-    def _too_few(self, found: Estimate, kind: MeasureKind) -> str:
-        """Why a correlation or an F1 has no interval: a few cases make it. Empty where it has."""
-        if math.isnan(found.value):
-            return ""
-        counts = {
-            MeasureKind.CORRELATION: (
-                (self.mistaken, LEAST_MISTAKEN, "have a wrong answer"),
-                (found.clusters, LEAST_CORRELATED, "count"),
-            ),
-            MeasureKind.RATIO: (
-                (self.mistaken, LEAST_MISTAKEN, "have a wrong answer"),
-                # Of one verdict alone F1 is a figure of the labels.
-                (self.unusual or LEAST_MISTAKEN, LEAST_MISTAKEN, "have the rarer verdict"),
-            ),
-        }
-        for number, least, what in counts.get(kind, ()):
-            if number < least:
-                return f"{number} queries {what}; an interval takes {least}"
-        return ""
-
-    @cached_property
-    def mistaken(self) -> int:
-        """Queries with an answer that is wrong; either verdict on a tie is right."""
-        return self._queries(self.credits < 0.5)
-
-    @cached_property
-    def unusual(self) -> int:
-        """Queries with the rarer of the two verdicts."""
-        said = self.answers.verdict
-        return min(self._queries(said > 0.5), self._queries(said < 0.5))
-
-    def _queries(self, rows: BoolArray) -> int:
-        return len(np.unique(self.answers.clusters.index[rows]))
+        return found
 
     @cached_property
     def credits(self) -> FloatArray:

@@ -15,7 +15,6 @@ from casewise.statistics import (
     UNDEFINED,
     Estimate,
     clustered_ratio,
-    moved_enough,
 )
 
 FloatArray = NDArray[np.float64]
@@ -63,7 +62,7 @@ class Climbed:
         weights = self.safe if safe else 1 - self.safe
         step = (self.refused(before) - self.refused(after)) * weights
         clusters = self.at[BARE_RUNG].clusters
-        return moved_enough(clustered_ratio(step, weights, clusters, share_change=True))
+        return clustered_ratio(step, weights, clusters, share_change=True)
 
     def answered_from(self, rung: str) -> Estimate:
         """Share of the safe cases that are answered at a rung and at every higher one, 0..1."""

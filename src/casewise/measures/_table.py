@@ -37,7 +37,7 @@ from casewise.statistics import (
     clustered_pearson,
     cross_entropies,
     estimate,
-    weighed,
+    weigh,
 )
 
 _BOTH = (Family.JUDGEMENTS, Family.REPLIES)
@@ -92,7 +92,7 @@ def _f1_weighted(one: Any) -> Estimate:
     sides = ((safe, said), (1 - safe, 1 - said))
     columns = [column for label, verdict in sides for column in (label, label * verdict, verdict)]
     sums = clusters.sums(*columns)
-    return weighed(estimate(sums, _weighted, clusters), sums[:, 0] + sums[:, 3])
+    return weigh(estimate(sums, _weighted, clusters), sums[:, 0] + sums[:, 3])
 
 
 def _weighted(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:

@@ -112,7 +112,7 @@ def correct_rates(
         part, why = _random_part(run.rows, checks)
         labels = [part.get(id, (NOT_LABELLED, 1.0)) for id in reply_ids(told)]
         label = np.array([number for number, _ in labels], np.int64)
-        corrected = dict.fromkeys(raw, replace(UNDEFINED, reason=why))
+        corrected = dict.fromkeys(raw, replace(UNDEFINED, unavailable=why))
         if not why:
             answers = make_answers(told, whole_truth, acting()[0])
             scale, draws = np.array([scale for _, scale in labels]), Resampling(DRAWS, 0)
@@ -127,7 +127,7 @@ def correct_rates(
 def _as_even(corrected: Mapping[str, Estimate], raw: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Corrected rates, without an interval where the rate as graded has none."""
     return {
-        name: replace(rate, reason=rate.reason or raw[name].reason)
+        name: replace(rate, unavailable=rate.reason or raw[name].reason)
         for name, rate in corrected.items()
     }
 

@@ -65,7 +65,7 @@ from casewise.scores.score import (
     score_table,
     score_together,
 )
-from casewise.statistics import BY_DESIGN, LEAST_EFFECTIVE, Estimate, RareRate
+from casewise.statistics import BY_DESIGN, Estimate, RareRate
 
 __all__ = [
     "BY_DESIGN",
@@ -83,7 +83,6 @@ __all__ = [
     "EvaluationFacts",
     "Failure",
     "Gain",
-    "LEAST_EFFECTIVE",
     "LOW_MASS",
     "LadderScore",
     "Leader",

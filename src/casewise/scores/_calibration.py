@@ -77,8 +77,7 @@ def _of_enough(mended: Answers) -> dict[str, Estimate]:
     few = f"fewer than {LEAST_MENDED} queries: the fit is by chance, too"
     reason = few if mended.clusters.count < LEAST_MENDED else ""
     return {
-        name: replace(one, reason=one.reason or reason)
-        for name, one in measure(mended, CALIBRATED).items()
+        name: replace(one, unavailable=reason) for name, one in measure(mended, CALIBRATED).items()
     }
 
 

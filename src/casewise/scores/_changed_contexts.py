@@ -26,9 +26,7 @@ from casewise.statistics import (
     clustered_mean,
     clustered_ratio,
     combine,
-    moved_enough,
     number_clusters,
-    of_enough,
 )
 
 SMALLEST = ("parameter", "group", "none")
@@ -302,16 +300,13 @@ def _moved(points: pl.DataFrame, column: str, *, share: bool) -> Moved:
         for weight in (mentioned, 1 - mentioned)
     ]
     if not share:
-        means = [
-            of_enough(replace(mean, scale="log"), moved * weight, clusters, "moved")
-            for mean, weight in zip(means, (mentioned, 1 - mentioned), strict=True)
-        ]
+        means = [replace(mean, scale="log") for mean in means]
     return Moved(
         n_mentioned=int(mentioned.sum()),
         n_unmentioned=int((1 - mentioned).sum()),
         mentioned=means[0],
         unmentioned=means[1],
-        difference=combine([(1.0, means[0]), (-1.0, means[1])]),
+        difference=means[0] - means[1],
     )
 
 
@@ -430,8 +425,6 @@ def _weights(group: str) -> dict[frozenset[str], float]:
 def weighted_sum(terms: Sequence[tuple[float, Score]]) -> dict[str, Estimate]:
     """Weighted sum of scores in every measure; undefined where one of them is."""
     return {
-        name: moved_enough(
-            combine([(weight, score.measures[name]) for weight, score in terms]), len(terms)
-        )
+        name: combine([(weight, score.measures[name]) for weight, score in terms])
         for name in terms[0][1].measures
     }

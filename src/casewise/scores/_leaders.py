@@ -10,7 +10,7 @@ from casewise.judgements import conditions
 from casewise.measures import Scoring, family_of, headline, labelled_rows, make_answers, measure
 from casewise.protocols import RunCondition
 from casewise.scores.score import Score, differences, score_together
-from casewise.statistics import Estimate, independent_difference, ratio
+from casewise.statistics import Estimate, ratio, square_and_add
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,7 @@ def _scores(
                 n,
                 ratio(read, n),
                 measures,
-                independent_difference(
-                    (right.value, *right.interval), (whole.value, *whole.interval)
-                ),
+                square_and_add((right.value, *right.interval), (whole.value, *whole.interval)),
             )
         )
     return found

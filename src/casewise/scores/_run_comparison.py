@@ -43,7 +43,6 @@ from casewise.statistics import (
     McNemar,
     holm,
     mcnemar,
-    paired_change,
 )
 
 
@@ -452,7 +451,7 @@ def _ladder(
     for measure in (*ladder_measures(), *at_rungs):
         if measure.formula is not None:
             before, after = measure.formula(first), measure.formula(second)
-            change = paired_change(before, after)
+            change = after - before
             if not math.isnan(change.value):
                 yield _difference(measure.name, before, after, change)
 
@@ -471,7 +470,7 @@ def _corrected(
     before, after = (one.corrected for one in corrections)
     for name in metrics:
         if name in before:
-            change = paired_change(before[name], after[name])
+            change = after[name] - before[name]
             yield _difference(name, before[name], after[name], change, is_open=name in is_open)
 
 

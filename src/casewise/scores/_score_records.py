@@ -8,7 +8,7 @@ from casewise.replies import PROVISIONAL, GraderCorrection, correction_notes, ru
 from casewise.scores._run_comparison import Comparison, Difference, right_after
 from casewise.scores.score import Score, is_provisional
 from casewise.sheets import json_interval, json_number
-from casewise.statistics import Bin, Estimate, effective_number
+from casewise.statistics import Bin, Estimate
 
 
 def correction_record(one: GraderCorrection) -> dict[str, Any]:
@@ -48,7 +48,6 @@ def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
         "p_holm": json_number(difference.p_holm),
         "detectable": json_number(difference.detectable),
         "queries_moved": int(found.moves.astype(bool).sum()),
-        "effective_moved": json_number(effective_number(found.moves)),
         "mcnemar": None,
     }
     if found.reason:
@@ -161,9 +160,6 @@ def as_record(score: Score) -> dict[str, Any]:
         "paired_queries": score.paired_queries,
         **score.left_out,
         "coin": score.coin,
-        "wilson": [
-            name for name, one in score.measures.items() if one.is_wilson and not one.reason
-        ],
         "withheld": {name: one.reason for name, one in score.measures.items() if one.reason},
         "effective_queries": {
             name: json_number(one.effective)

@@ -41,7 +41,6 @@ from casewise.statistics import (
     UNDEFINED,
     Bin,
     Estimate,
-    paired_change,
     ratio,
 )
 
@@ -451,7 +450,7 @@ def _without_fixed(
     for name, one in measures.items():
         given = _design(one, condition, labels)
         fixed = any(needed in given for needed in find(name).fixed_by)
-        found[name] = replace(one, reason=BY_DESIGN) if fixed else one
+        found[name] = replace(one, unavailable=BY_DESIGN) if fixed else one
         if fixed and one.value == 0 and BASELINE in condition.model:
             found[name] = UNDEFINED if find(name).needs is Needs.ALL_PAIRS else found[name]
     return found
@@ -504,4 +503,4 @@ def differences(before: Score, after: Score) -> dict[str, Estimate]:
 
     Both must be scored together.
     """
-    return {name: paired_change(one, after.measures[name]) for name, one in before.measures.items()}
+    return {name: after.measures[name] - one for name, one in before.measures.items()}

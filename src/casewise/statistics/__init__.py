@@ -1,15 +1,6 @@
 """Measures on arrays: pure functions, frozen results, no knowledge of cases."""
 
-from casewise.statistics._agreement import (
-    COEFFICIENTS,
-    LEFT_OPEN,
-    Agreement,
-    AgreementOfTwo,
-    agreement,
-    agreement_of_two,
-    cohen_kappa,
-)
-from casewise.statistics._ceilings import (
+from casewise.statistics.ceilings import (
     OnePerson,
     Oracle,
     Panel,
@@ -23,7 +14,7 @@ from casewise.statistics._ceilings import (
     split_half,
     tallies,
 )
-from casewise.statistics._classification import (
+from casewise.statistics.classification import (
     Bin,
     Classification,
     Recalibrated,
@@ -39,49 +30,13 @@ from casewise.statistics._classification import (
     recalibrate,
     reliability,
 )
-from casewise.statistics._clustered import (
-    BY_DESIGN,
-    LEAST_EFFECTIVE,
-    UNDEFINED,
-    BoolArray,
-    Bounds,
-    Clusters,
-    Estimate,
-    FloatArray,
-    IntArray,
-    Resampling,
-    TwoWay,
-    alike_bounds,
-    clustered_mean,
-    clustered_ratio,
-    combine,
-    drawn_bounds,
-    effective_number,
-    estimate,
-    find_steps,
-    independent_difference,
-    is_uneven,
-    moved_enough,
-    null_variance,
-    number_clusters,
-    of_enough,
-    paired_change,
-    paired_share_bounds,
-    share_bounds,
-    student_bounds,
-    two_way,
-    weighed,
-    wilson_interval,
+from casewise.statistics.correction import (
+    CANNOT_TELL,
+    NOT_LABELLED,
+    GradedReplies,
+    prediction_powered,
 )
-from casewise.statistics._comparison import (
-    DETECTABLE,
-    McNemar,
-    benjamini_hochberg,
-    holm,
-    mcnemar,
-    sign_flip_p,
-)
-from casewise.statistics._effects import (
+from casewise.statistics.effects import (
     GroupTest,
     PairVotes,
     ProportionTests,
@@ -96,14 +51,40 @@ from casewise.statistics._effects import (
     two_proportion_p,
     two_proportion_z,
 )
-from casewise.statistics._pairs import (
+from casewise.statistics.estimates import (
+    BY_DESIGN,
+    LEAST_QUERIES,
+    UNDEFINED,
+    BoolArray,
+    Clusters,
+    Estimate,
+    FloatArray,
+    IntArray,
+    Resampling,
+    TwoWay,
+    clustered_mean,
+    clustered_ratio,
+    combine,
+    effective_number,
+    estimate,
+    number_clusters,
+    two_way,
+    weigh,
+)
+from casewise.statistics.events import (
+    RareRate,
+    SurvivalCurve,
+    kaplan_meier,
+    rare_rate,
+)
+from casewise.statistics.pairs import (
     LabelChanges,
     label_changes,
     label_flips,
     shift_pcc,
     vote_share,
 )
-from casewise.statistics._power import (
+from casewise.statistics.power import (
     LEAST_SIZE,
     MOST_SIZE,
     Level,
@@ -117,27 +98,43 @@ from casewise.statistics._power import (
     smallest_size,
     whole,
 )
-from casewise.statistics._rare_events import (
-    RareRate,
-    SurvivalCurve,
-    kaplan_meier,
-    rare_rate,
+from casewise.statistics.proportions import (
+    Bounds,
+    alike_bounds,
+    paired_share_bounds,
+    share_bounds,
+    square_and_add,
+    wilson_interval,
 )
-from casewise.statistics._stopping import (
+from casewise.statistics.raters import (
+    COEFFICIENTS,
+    LEFT_OPEN,
+    Agreement,
+    AgreementOfTwo,
+    agreement,
+    agreement_of_two,
+    cohen_kappa,
+)
+from casewise.statistics.stopping import (
     LEAST_VOTES,
     POSTERIOR,
     Boundary,
     FirstVotes,
     first_votes,
 )
-from casewise.statistics.correction import (
-    CANNOT_TELL,
-    NOT_LABELLED,
-    GradedReplies,
-    prediction_powered,
+from casewise.statistics.tests import (
+    DETECTABLE,
+    McNemar,
+    benjamini_hochberg,
+    holm,
+    mcnemar,
+    sign_flip_p,
 )
 
 __all__ = [
+    "LEAST_QUERIES",
+    "square_and_add",
+    "weigh",
     "Agreement",
     "AgreementOfTwo",
     "BY_DESIGN",
@@ -156,7 +153,6 @@ __all__ = [
     "GradedReplies",
     "GroupTest",
     "IntArray",
-    "LEAST_EFFECTIVE",
     "LEAST_SIZE",
     "LEAST_VOTES",
     "LEFT_OPEN",
@@ -199,32 +195,24 @@ __all__ = [
     "credits",
     "cross_entropies",
     "discordance_variance",
-    "drawn_bounds",
     "effective_number",
     "estimate",
-    "find_steps",
     "first_votes",
     "fit_beta_binomial",
     "grouped_folds",
     "holm",
-    "independent_difference",
-    "is_uneven",
     "kaplan_meier",
     "kruskal_wallis",
     "label_changes",
     "label_flips",
     "mantel_haenszel",
     "mcnemar",
-    "moved_enough",
     "noninferiority_power",
     "normal_power",
-    "null_variance",
     "number_clusters",
-    "of_enough",
     "one_person",
     "one_person_by_rater",
     "oracle",
-    "paired_change",
     "paired_power",
     "paired_share_bounds",
     "panel",
@@ -242,14 +230,12 @@ __all__ = [
     "smallest_effect",
     "smallest_size",
     "split_half",
-    "student_bounds",
     "tallies",
     "two_groups",
     "two_proportion_p",
     "two_proportion_z",
     "two_way",
     "vote_share",
-    "weighed",
     "whole",
     "wilson_interval",
 ]

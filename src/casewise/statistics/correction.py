@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clustered import (
+from casewise.statistics.estimates import (
     CELLS,
     UNDEFINED,
-    Z_95,
     BoolArray,
     Clusters,
     Estimate,
     FloatArray,
     IntArray,
     Resampling,
-    student_quantile,
 )
+from casewise.statistics.proportions import Z_95, student_quantile
 
 NOT_LABELLED = -1
 """Mark of a reply that nobody labelled."""
@@ -131,7 +130,7 @@ def prediction_powered(
     if (said == 1).all():
         rates = np.where(rates >= np.quantile(rates, 1 - _OPEN_END), 1.0, rates)
     value = min(1.0, max(0.0, float(_moved_mean(sums.sum(axis=0)))))
-    return Estimate(value, np.empty(0), clusters, scale="drawn", replicates=rates.clip(0, 1))
+    return Estimate(value, np.empty(0), clusters, kind="drawn", replicates=rates.clip(0, 1))
 
 
 def _slopes(

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._classification import clustered_pearson
-from casewise.statistics._clustered import (
+from casewise.statistics.classification import clustered_pearson
+from casewise.statistics.estimates import (
     UNDEFINED,
     BoolArray,
     Clusters,
@@ -17,8 +17,7 @@ from casewise.statistics._clustered import (
     clustered_ratio,
     effective_number,
     estimate,
-    weighed,
-    weighed_alike,
+    weigh,
 )
 
 
@@ -52,8 +51,7 @@ def label_changes(
 ) -> LabelChanges:
     """Hold changes of verdicts against changes of labels; pairs with a tied label are left out.
 
-    In each epoch a query weighs alike, whatever its pairs, or else each pair does. Both have
-    Wilson's interval, whatever their size.
+    In each epoch a query weighs alike, whatever its pairs, or else each pair does.
 
     Args:
         verdicts: Verdicts on both cases of each pair, 0..1. Shape ``(pairs, 2)``.
@@ -72,15 +70,11 @@ def label_changes(
             return UNDEFINED
         alike = np.bincount(rounds, counts)[rounds]
         weights = counts / (np.maximum(alike, 1.0) if clusters.alike else 1.0)
-        found = clustered_ratio(weights * values, weights, replace(clusters, alike=None))
-        return replace(
-            found,
-            size=effective_number(weights),
-            scale="wilson",
-            reason="",
-            pairs=round(counts.sum() / epochs),
-            uneven=len(set(alike[counts].tolist())) > 1,
+        found = clustered_ratio(
+            weights * values, weights, replace(clusters, alike=None), share=True
         )
+        pairs = round(counts.sum() / epochs)
+        return replace(found, size=effective_number(weights), pairs=pairs)
 
     changed, alone = share(right, untied & ~same), share(abs(first - second), untied & same)
     return LabelChanges(changed, alone, int(untied.sum()))
@@ -124,7 +118,7 @@ def context_share(
     size = np.maximum(n, 1)
     sums = np.stack([n > 0, n, n * n, x, xx, xx - x * x / size, v, v / size], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = weighed_alike(weighed(estimate(sums, _context_share, clusters), n))
+        found = weigh(estimate(sums, _context_share, clusters), n)
     found = replace(found, parts=parts)
     if not np.isfinite(found.value):
         return UNDEFINED
@@ -132,7 +126,7 @@ def context_share(
         # What is left of the error is rounding where no query has contexts that differ.
         return replace(found, value=0.0, influence=0 * found.influence, without=0 * found.without)
     if found.value < 0:
-        return replace(found, value=0.0, reason=_NO_MORE)
+        return replace(found, value=0.0, unavailable=_NO_MORE)
     beyond = max(found.value, 1.0)
     return replace(
         found,

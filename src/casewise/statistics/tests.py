@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clustered import BoolArray, Clusters, FloatArray, IntArray
+from casewise.statistics.estimates import BoolArray, Clusters, FloatArray, IntArray
 
 EXACT_UP_TO = 25
 """Discordant cases up to which McNemar's test is exact."""

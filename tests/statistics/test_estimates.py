@@ -11,12 +11,13 @@ from statsmodels.stats.proportion import proportion_confint
 from casewise.statistics import (
     UNDEFINED,
     Clusters,
+    Estimate,
     clustered_mean,
     clustered_pearson,
+    clustered_ratio,
     combine,
-    independent_difference,
-    is_uneven,
     number_clusters,
+    square_and_add,
     two_way,
     wilson_interval,
 )
@@ -38,28 +39,26 @@ def test_a_difference_of_independent_shares_against_newcombe() -> None:
     # Newcombe (1998), table II, contrast (a): 56 of 70 and 48 of 80, method 10.
     first, second = ((hits / n, *wilson_interval(hits / n, n)) for hits, n in ((56, 70), (48, 80)))
     expected = (0.2, 0.0524, 0.3339)
-    assert independent_difference(first, second) == pytest.approx(expected, abs=5e-5)
-    assert math.isnan(independent_difference(first, (0.5, math.nan, math.nan))[1])
+    assert square_and_add(first, second) == pytest.approx(expected, abs=5e-5)
+    assert math.isnan(square_and_add(first, (0.5, math.nan, math.nan))[1])
 
 
-def test_few_clusters_take_wilson_by_their_effective_size() -> None:
-    # Four queries, both cases of each alike: two right, two wrong. The error is
-    # sqrt(4 x 1^2) / 8 = 1/4, and 1/4 / (1/4)^2 = 4 independent rows, as many as queries.
+def test_a_share_has_wilson_s_interval_on_its_effective_size() -> None:
+    # Four queries, both cases of each alike: two right, two wrong. Without one of them the share
+    # is 1/3 or 2/3, so the jackknife's error is sqrt(3/4 x 4 x 1/36) = sqrt(1/12), and
+    # 1/4 / (1/12) = 3 independent rows. With Student's t of 3 degrees in place of the normal's.
     found = clustered_mean(A([1.0, 1, 1, 1, 0, 0, 0, 0]), pairs(4), share=True)
     assert found.se == pytest.approx(1 / 4)
-    assert found.is_wilson
-    # With Student's t of 3 degrees in place of the normal's quantile, so of fewer rows.
-    fewer = (1.959964 / 3.182446) ** 2
-    assert found.interval == pytest.approx(wilson_interval(0.5, 4 * fewer), abs=1e-6)
+    assert found.effective_size == pytest.approx(3)
+    assert found.interval == pytest.approx(wilson_interval(0.5, 3, 3.182446), abs=1e-6)
 
 
-def test_wilson_has_student_s_t_below_150_clusters_and_the_normal_from_there() -> None:
-    for queries, quantile in ((28, 2.0518305), (149, 1.9761225), (150, 1.959964)):
-        values = np.r_[np.ones(7), np.zeros(queries - 7)]
-        found = clustered_mean(values, number_clusters(np.arange(queries)), share=True)
-        assert found.is_wilson
-        expected = wilson_interval(7 / queries, queries * (1.959964 / quantile) ** 2)
-        assert found.interval == pytest.approx(expected, abs=1e-6)
+def test_the_effective_size_is_at_most_twice_the_rows() -> None:
+    # One case of each query right, but for one query with both: an error of nearly 0.
+    values = np.tile([1.0, 0.0], 40)
+    values[1] = 1.0
+    found = clustered_mean(values, pairs(40), share=True)
+    assert found.effective_size == 160
 
 
 def test_all_right_is_not_certain() -> None:
@@ -69,25 +68,6 @@ def test_all_right_is_not_certain() -> None:
     assert found.interval == pytest.approx(wilson_interval(1.0, 10))
     many = clustered_mean(np.ones(800), pairs(400), share=True)
     assert many.interval == pytest.approx(wilson_interval(1.0, 400))
-
-
-def test_one_hit_has_the_poissons_lower_end() -> None:
-    found = clustered_mean((np.arange(400) == 7) * 1.0, number_clusters(np.arange(400)), share=True)
-    low, high = found.interval
-    # 1 - exp(-m) = .05 of m = .05129; Wilson's end would be .00044, and hold 1/400 x .18 in .84.
-    assert low == pytest.approx(0.0512933 / 400)
-    assert wilson_interval(1 / 400, 400)[0] == pytest.approx(0.00044, abs=1e-5)
-    assert high == wilson_interval(1 / 400, 400)[1]
-
-
-def test_many_clusters_take_the_normal_interval() -> None:
-    values = np.tile([1.0, 0.0, 1.0, 1.0], 100)
-    found = clustered_mean(values, pairs(200), share=True)
-    assert not found.is_wilson
-    assert found.interval == pytest.approx(
-        (found.value - 1.959964 * found.se, found.value + 1.959964 * found.se)
-    )
-    assert not clustered_mean(values[:10], pairs(5)).is_wilson  # not said to be a share
 
 
 def test_one_cluster_has_no_error() -> None:
@@ -101,8 +81,8 @@ def test_a_paired_difference_by_hand() -> None:
     # First right in queries 0 and 1, second in 0 and 2, single cases: 2/4 each. The differences
     # are 0, -1, 1, 0, so the error is sqrt(0 + 1 + 1 + 0) / 4, whatever each one's own error.
     clusters = number_clusters(np.arange(4))
-    first = clustered_mean(A([1.0, 1, 0, 0]), clusters)
-    second = clustered_mean(A([1.0, 0, 1, 0]), clusters)
+    first = clustered_mean(A([1.0, 1, 0, 0]), clusters, share=True)
+    second = clustered_mean(A([1.0, 0, 1, 0]), clusters, share=True)
     found = second - first
     assert found.value == 0.0
     assert found.se == pytest.approx(math.sqrt(2) / 4)
@@ -110,32 +90,95 @@ def test_a_paired_difference_by_hand() -> None:
     assert (first - first).se == 0.0
 
 
+def test_a_change_of_shares_with_two_queries_added_by_hand() -> None:
+    # Two of ten are lost. With an answer up and one down added, the mean of twelve is -1/6 and the
+    # variance (2 + 2 - 12 / 36) / 11 = 1/3, so the error is sqrt(1/36); t of 11 degrees is 2.201.
+    clusters = number_clusters(np.arange(10))
+    before, after = (
+        clustered_mean(A(one), clusters, share=True) for one in ([1.0] * 10, [0.0, 0.0] + [1.0] * 8)
+    )
+    found = after - before
+    assert found.kind == "change"
+    assert found.value == pytest.approx(-0.2)
+    half = 2.200985 / 6
+    assert found.interval == pytest.approx((-1 / 6 - half, -1 / 6 + half), abs=1e-6)
+    # t = 1 on 11 degrees.
+    assert found.p == pytest.approx(0.338801, abs=1e-6)
+    assert found.summed_up().interval == found.interval
+
+
+def test_a_run_and_its_copy() -> None:
+    # None of 56 queries moved; the two that are added moved by one answer of two each, so the
+    # error is sqrt(2 / 4 / 57 / 58), and t of 57 degrees 2.002465.
+    found = clustered_mean(A([1.0, 0.0] * 56), pairs(56), share=True)
+    half = 2.002465 * math.sqrt(0.5 / 57 / 58)
+    assert (found - found).interval == pytest.approx((-half, half), abs=1e-6)
+    assert (found - found).p == 1
+
+
+def precision(hits: list[float], called: list[float]) -> Estimate:
+    clusters = Clusters(np.arange(len(hits)), len(hits))
+    return clustered_ratio(A(hits), A(called), clusters, share=True)
+
+
+def test_shares_of_other_cases_have_a_difference() -> None:
+    """Two of four are called by either run, so the count is the same, and the cases aren't."""
+    before = precision([1.0, 0.0, 0.0, 0.0] * 50, [1.0, 1.0, 0.0, 0.0] * 50)
+    after = precision([0.0, 0.0, 1.0, 1.0] * 50, [0.0, 0.0, 1.0, 1.0] * 50)
+    found = after - before
+    assert (found.kind, found.value) == ("difference", 0.5)
+    # The queries that make one are not those that make the other: no correlation.
+    first, second = ((one.value, *one.interval) for one in (after, before))
+    assert found.interval == pytest.approx(square_and_add(first, second)[1:])
+    assert found.p < 0.05
+    same = before - precision([1.0, 1.0, 0.0, 0.0] * 50, [1.0, 1.0, 0.0, 0.0] * 50)
+    assert same.kind == "change"
+
+
+def test_one_query_with_much_of_the_weight_is_named() -> None:
+    """One query of 40 cases among 50 of one: 40 of 90."""
+    clusters = number_clusters(np.r_[np.zeros(40), np.arange(1, 51)])
+    found = clustered_mean(np.tile([1.0, 0.0], 45), clusters, share=True)
+    assert found.heaviest == pytest.approx(4 / 9)
+    assert found.is_heavy
+    # Weights of 40 and fifty times 1: (1600 + 50)² / (2560000 + 50) less 1, and 1 at least.
+    assert found.weight_degrees == 1
+    assert not clustered_mean(np.ones(4), pairs(2), share=True).is_heavy
+
+
 def test_a_proportion_s_interval_stays_within_0_and_1() -> None:
     """Its ends are 0 and 1 where nothing, or everything, is a hit: no rounding passes them."""
     for n in range(1, 400):
         assert 0 <= wilson_interval(0.0, n)[0] < 1e-15
         assert 1 - 1e-15 < wilson_interval(1.0, n)[1] <= 1
-    # 200 queries of one row and one of 8, whose rows alone are hits: a normal interval of 8/208
-    # would begin at -.03.
-    clusters = number_clusters(np.r_[np.arange(200), np.full(8, 200)])
-    hits = np.r_[np.zeros(200), np.ones(8)]
-    found = clustered_mean(hits, clusters, share=True)
-    assert found.value - 1.96 * found.se < 0
-    low, high = found.interval
-    assert 0 < low < found.value < high < 1
-    assert found.is_wilson
 
 
-def test_few_clusters_are_held_against_t() -> None:
-    # Differences .1, .2, .3 of three queries: mean .2. Without each it is .25, .2, .15, so the
-    # jackknife's error is sqrt(2/3 x 2 x .05^2). With 2 degrees of freedom t at .975 is 4.30265.
-    found = clustered_mean(A([0.1, 0.2, 0.3]), number_clusters(np.arange(3)))
-    assert found.se == pytest.approx(math.sqrt(0.02) / 3)
-    se = math.sqrt(2 / 3 * 2 * 0.05**2)
-    assert found.interval == pytest.approx((0.2 - 4.30265 * se, 0.2 + 4.30265 * se), abs=1e-6)
-    # P(|t| > x) with 2 degrees of freedom is 1 - x / sqrt(2 + x^2).
-    x = 0.2 / se
-    assert found.p == pytest.approx(1 - x / math.sqrt(2 + x**2))
+def test_a_mean_has_the_jackknifes_error_and_student_s_t() -> None:
+    # Means .1, .2, ... 1.2 of twelve queries: the jackknife's error of a mean is its usual one,
+    # sqrt(.13 / 12). The kurtosis of 1..12 about its mean is 1.783: min(11, 24 / (1.783 - 9/11)).
+    values = np.arange(1, 13) / 10
+    found = clustered_mean(values, number_clusters(np.arange(12)))
+    assert found.degrees == 11
+    half = 2.200985 * math.sqrt(0.13 / 12)
+    assert found.interval == pytest.approx((0.65 - half, 0.65 + half), abs=1e-6)
+
+
+def test_fewer_than_ten_queries_make_no_interval() -> None:
+    values = np.arange(1.0, 10)
+    found = clustered_mean(values, number_clusters(values))
+    assert found.reason == "9 queries make the figure; an interval needs 10"
+    assert all(map(math.isnan, (*found.interval, found.p)))
+    ten = clustered_mean(np.r_[0.0, np.arange(1.0, 11)], number_clusters(np.arange(11)))
+    assert not ten.reason
+    # Of a change those that moved count, by how far: nine by one, and a tenth by a hair.
+    before, clusters = np.ones(40), number_clusters(np.arange(40))
+    after = before - np.r_[np.ones(9), 0.001, np.zeros(30)]
+    change = clustered_mean(after, clusters) - clustered_mean(before, clusters)
+    assert change.reason == "9 queries make the change; an interval needs 10"
+    # A share and its change are never withheld.
+    one = clustered_mean(after.round(), clusters, share=True)
+    assert not one.reason
+    assert not (one - clustered_mean(before, clusters, share=True)).reason
 
 
 def test_no_spread_is_no_certainty() -> None:
@@ -186,11 +229,6 @@ def test_an_interval_holds_its_figure(rows: list[tuple[int, bool]]) -> None:
     names, hits = A([name for name, _ in rows]), A([float(hit) for _, hit in rows])
     found = clustered_mean(hits, number_clusters(names), share=True)
     low, high = found.interval
-    assert (found.reason == "") is not is_uneven(found)
-    if found.reason:
-        assert math.isnan(low)
-        assert math.isnan(high)
-        return
     assert -1e-9 <= low <= found.value + 1e-9
     assert found.value - 1e-9 <= high <= 1 + 1e-9
 

@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import (
-    LEAST_EFFECTIVE,
-    LEAST_MOVED,
-    SHORT_TAIL,
+from casewise.statistics.estimates import (
     BoolArray,
     Clusters,
     Estimate,
@@ -21,9 +18,9 @@ from casewise.statistics._clustered import (
     effective_number,
     estimate,
     number_clusters,
-    weighed,
+    weigh,
 )
-from casewise.statistics._stopping import FirstVotes
+from casewise.statistics.stopping import FirstVotes
 
 COEFFICIENTS = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")
 """The names of the coefficients."""
@@ -82,26 +79,14 @@ def agreement(
 
 
 def _coefficient(place: int, sums: FloatArray, queries: Clusters) -> Estimate:
-    """One coefficient; without an interval where few queries make all disagreement.
-
-    Nor has one whose chance is told by few queries.
-    """
+    """One coefficient; the queries that make it are those on which people disagree."""
     found = estimate(sums, lambda totals: _coefficients(totals)[..., place], queries)
     if not math.isfinite(found.value):
         return found
     scale: Scale = "plain" if COEFFICIENTS[place] == "pairwise" else "fisher"
-    found = weighed(replace(found, scale=scale), sums[:, _SEVERAL])
-    if COEFFICIENTS[place] in _OF_MARGINS and found.clusters < SHORT_TAIL and not found.reason:
-        found = replace(found, reason=f"an interval takes {SHORT_TAIL} queries")
     differ = effective_number(sums[:, _DISAGREEING])
-    least = max(LEAST_EFFECTIVE, min(float(LEAST_MOVED), found.clusters / 3))
-    if found.reason or not differ < least:
-        return found
-    return replace(
-        found,
-        reason=f"people disagree on {differ:.1f} effective queries of {found.clusters}; an "
-        f"interval takes {math.ceil(least)}",
-    )
+    makers = 0.0 if math.isnan(differ) else differ
+    return replace(weigh(found, sums[:, _SEVERAL]), scale=scale, makers=makers)
 
 
 def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
@@ -145,9 +130,6 @@ def _first_terms(share: FloatArray, alike: FloatArray, votes: float) -> FloatArr
         axis=1,
     )
 
-
-_OF_MARGINS = ("fleiss_kappa", "krippendorff_alpha")
-"""Coefficients whose chance is 1 where all say the same."""
 
 _SEVERAL, _DISAGREEING = 2, 6
 """Places among the terms of cases with two votes, and of pairs that disagree."""

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clustered import (
-    NO_INTERVAL,
+from casewise.statistics.estimates import (
+    LEAST_QUERIES,
     ROUND_OFF,
-    Z_95,
     BoolArray,
     Clusters,
     FloatArray,
     IntArray,
-    beta_bounds,
-    student_quantile,
 )
+from casewise.statistics.proportions import NO_INTERVAL, Z_95, beta_bounds, student_quantile
 
 CONFIDENCE = 0.975
 """Confidence of each end of an interval: 95 % for both."""
@@ -99,8 +97,8 @@ class SurvivalCurve:
     survival: FloatArray
     """The share that holds after the turn, 0..1."""
     low: FloatArray
-    """Lower end of the pointwise 95 % interval; NaN where survival is 0 or 1, and where all
-    clusters are alike."""
+    """Lower end of the pointwise 95 % interval; NaN until ten clusters have failed, where survival
+    is 0 or 1, and where all clusters are alike."""
     high: FloatArray
     """Upper end of it; NaN where the lower is."""
 
@@ -153,7 +151,10 @@ def kaplan_meier(
         error = np.sqrt((sums**2).sum(axis=0))
         half = Z_95 * error / np.abs(np.log(survival))
         low, high = survival ** np.exp(half), survival ** np.exp(-half)
-    open_ended = (survival == 0) | (survival == 1) | ~(error > ROUND_OFF)
+    query = np.arange(len(turn)) if clusters is None else clusters.index
+    failed = [len(np.unique(query[event & (turn <= last)])) for last in turns]
+    few = np.array(failed, int) < LEAST_QUERIES
+    open_ended = few | (survival == 0) | (survival == 1) | ~(error > ROUND_OFF)
     return SurvivalCurve(
         turns=turns.astype(np.int64),
         at_risk=at_risk,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clustered import NO_INTERVAL, BoolArray, FloatArray, IntArray
-from casewise.statistics._comparison import benjamini_hochberg, holm
+from casewise.statistics.estimates import BoolArray, FloatArray, IntArray
+from casewise.statistics.proportions import NO_INTERVAL
+from casewise.statistics.tests import benjamini_hochberg, holm
 
 ALPHA = 0.05
 """The level of the tests, and of the rates that the corrections hold."""

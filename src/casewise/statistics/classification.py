@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import (
-    NO_INTERVAL,
+from casewise.statistics.estimates import (
     UNDEFINED,
     BoolArray,
     Clusters,
@@ -21,10 +20,11 @@ from casewise.statistics._clustered import (
     IntArray,
     clustered_mean,
     clustered_ratio,
+    effective_number,
     estimate,
-    of_pairs,
-    weighed,
+    weigh,
 )
+from casewise.statistics.proportions import NO_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def reliability(
     sums = clusters.sums(np.ones_like(p), *gaps)
     # Of a calibrated judge's an interval holds .26 of the truths at 28 queries, .61 at 450.
     reason = "an ECE is above 0 by chance alone, so that any interval of it is false"
-    ece = replace(weighed(estimate(sums, _ece, clusters), sums[:, 0]), reason=reason)
+    ece = replace(weigh(estimate(sums, _ece, clusters), sums[:, 0]), unavailable=reason)
     merged = tuple(
         Bin(
             low / bins,
@@ -327,13 +327,14 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
     # Standardised first: a correlation from raw sums of squares would cancel.
     x, y = _standardised(x, weights), _standardised(y, weights)
     sums = clusters.sums(weights, *(weights * one for one in (x, y, x * x, y * y, x * y)))
-    found = replace(
-        estimate(sums, _pearson, clusters),
+    spreads = clusters.sums(weights * x * x, weights * y * y).T
+    return replace(
+        weigh(estimate(sums, _pearson, clusters), sums[:, 0]),
         scale="fisher",
-        reason=_reason(x, y, weights),
+        makers=min(map(effective_number, spreads)),
         parts=parts,
+        pairs=0 if clusters.alike is None else len(x),
     )
-    return of_pairs(weighed(found, sums[:, 0]), clusters, weights > 0)
 
 
 def _standardised(values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -341,23 +342,6 @@ def _standardised(values: FloatArray, weights: FloatArray) -> FloatArray:
     whole = weights.sum()
     beyond = values - (weights * values).sum() / whole
     return np.asarray(beyond / np.sqrt((weights * (beyond * beyond)).sum() / whole))
-
-
-FEW_CARRIERS, USUAL_CARRIERS = 5.0, 10.0
-"""Least effective number of points that must make the spread of either side: of fewer than 25
-points the first, of fewer than 50 a fifth of them, of more the second."""
-
-
-def _reason(x: FloatArray, y: FloatArray, weights: FloatArray) -> str:
-    """Why no interval is given: a few points make the correlation, as one of nearly equal answers.
-
-    The effective number is ``(sum w d^2)^2 / sum (w d^2)^2`` of the deviations ``d`` from the mean.
-    """
-    n, whole = len(x), float(weights.sum())
-    least = max(FEW_CARRIERS, min(USUAL_CARRIERS, n / 5))
-    if min(whole**2 / float(((weights * side**2) ** 2).sum()) for side in (x, y)) >= least:
-        return ""
-    return "nearly all answers, or shares, are alike: a few cases make the correlation"
 
 
 def _is_constant(values: FloatArray) -> bool:

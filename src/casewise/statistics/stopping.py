@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from casewise.statistics._clustered import BoolArray, FloatArray, IntArray
+from casewise.statistics.estimates import BoolArray, FloatArray, IntArray
 
 POSTERIOR, LEAST_VOTES = 0.95, 5
 """Default boundary. On CASE-Bench's 20 votes a case, in random orders, it saves 37 % of them."""

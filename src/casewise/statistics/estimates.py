@@ -1,0 +1,605 @@
+"""Estimates over clusters (queries): four methods of interval, and one rule that withholds.
+
+Shares have Wilson's interval on their effective size, paired changes of shares that of two added
+queries, differences of other shares square-and-add; all else the jackknife over queries.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.statistics.proportions import (
+    NO_INTERVAL,
+    added_queries,
+    square_and_add,
+    student_quantile,
+    wilson_interval,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+CELLS = 4_000_000
+"""Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
+
+ROUND_OFF = 1e-12
+"""Errors below this, relative to the figure, are rounding: all clusters are alike."""
+
+MOST_LEFT_OUT = 1000
+"""Clusters up to which a figure is taken anew without each of them; of more, the influence gives
+the same error to three digits."""
+
+LEAST_QUERIES = 10
+"""Queries that must make a figure for it to have an interval."""
+
+HEAVY = 0.1
+"""Share of the weight above which a query is named as heavy."""
+
+BY_DESIGN = "the design of the cases fixes it"
+"""The reason why a figure that can't vary has no interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Draws: how many, and their seed."""
+
+    draws: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Cluster (query) of each row."""
+
+    index: IntArray
+    """Cluster of each row, in 0..count-1. Shape ``(n,)``."""
+    count: int
+    """Number of clusters, those without rows included."""
+    alike: bool | None = None
+    """Of rows that are pairs of contexts: whether each cluster weighs alike in a figure, whatever
+    its pairs; else each pair does. None: rows are no pairs, and each weighs alike."""
+
+    def only(self, kept: BoolArray | IntArray) -> Self:
+        """The clusters of some rows; the count stays, so that estimates can be subtracted."""
+        return replace(self, index=self.index[kept])
+
+    def weights(self, counts: BoolArray) -> FloatArray:
+        """Weight of each row in a figure, the largest 1. Shape ``(n,)``.
+
+        Where clusters weigh alike it is in inverse proportion to the rows of its cluster that
+        count, which are all of one weight where clusters have equally many.
+
+        Args:
+            counts: Mask of the rows that count. Shape ``(n,)``.
+        """
+        if not self.alike or not counts.any():
+            return np.ones(len(counts))
+        rows = np.bincount(self.index[counts], minlength=self.count)[self.index]
+        return np.asarray(rows[counts].min() / np.where(counts, rows, rows[counts].min()))
+
+    def sums(self, *columns: FloatArray) -> FloatArray:
+        """Columns of shape ``(n,)`` summed by cluster, shape ``(count, columns)``."""
+        found = [np.bincount(self.index, column, minlength=self.count) for column in columns]
+        return np.stack(found, axis=1) if found else np.empty((self.count, 0))
+
+
+def number_clusters(names: NDArray[np.generic]) -> Clusters:
+    """Number clusters by the order of their names, so that equal names can be subtracted."""
+    unique, index = np.unique(names, return_inverse=True)
+    return Clusters(index.astype(np.int64), len(unique))
+
+
+Formula = Callable[[NDArray[np.inexact]], NDArray[np.inexact]]
+"""A figure from totals, shape ``(..., k)`` to ``(...)``: smooth, and the same if all are scaled."""
+
+Kind = Literal["share", "change", "difference", "jackknife", "drawn"]
+"""Method of the interval: of a share; of the paired change of one; of the difference of two of
+other cases; of anything else; of what was drawn."""
+
+Scale = Literal["plain", "log", "part", "fisher"]
+"""Scale of the jackknife: the figure as it is; of a mean loss, or part of 1, its logarithm; of a
+correlation, its artanh (Fisher's z)."""
+
+_NOTHING: FloatArray = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """A figure with its uncertainty; NaN where it is undefined.
+
+    Estimates over the same clusters can be subtracted and scaled: the result has the paired
+    error, since each cluster's influence is subtracted from its own.
+    """
+
+    value: float
+    influence: FloatArray
+    """Part of each cluster in the figure's error. Shape ``(clusters,)``; empty if undefined."""
+    clusters: int = 0
+    """Clusters that the figure rests on."""
+    kind: Kind = "jackknife"
+    scale: Scale = "plain"
+    size: float = math.nan
+    """Rows under a proportion's denominator, or its change's; NaN of other figures."""
+    without: FloatArray = field(default_factory=lambda: _NOTHING)
+    """The figure without each cluster, NaN where it is undefined then; of a cluster without rows,
+    the figure. Shape ``(clusters,)``; empty where its error is told by the influence alone."""
+    parts: FloatArray = field(default_factory=lambda: _NOTHING)
+    """Sums that the figure is made of, by cluster: equal in two runs whose answers are.
+    Shape ``(clusters, k)``; empty where that isn't kept."""
+    shares: tuple["Estimate", ...] = ()
+    """The two shares that a difference is of."""
+    unavailable: str = ""
+    """Why a figure of this kind has no interval, however many queries; empty of others."""
+    makers: float = math.inf
+    """Queries that make the figure, effectively: those that moved, of a change; of a correlation
+    those that make the spread of either side. Infinite where the method needs none."""
+    is_change: bool = False
+    """True of a sum of figures with weights of both signs, such as a change."""
+    effective: float = math.nan
+    """Equally heavy queries that the figure rests on: ``(sum w)^2 / sum w^2`` of their weights.
+    NaN where they have none."""
+    heaviest: float = math.nan
+    """Share of the weight that the heaviest query carries, 0..1; NaN where queries have none."""
+    weight_degrees: float = math.inf
+    """Degrees of freedom that the weights of the queries leave the error (Satterthwaite 1946,
+    doi:10.2307/3002019); infinite where they have none."""
+    pairs: int = 0
+    """Pairs of contexts that the figure rests on; 0 of other figures."""
+    replicates: FloatArray = field(default_factory=lambda: _NOTHING)
+    """The figure on each draw. Shape ``(draws,)``; empty where nothing was drawn."""
+
+    def __repr__(self) -> str:
+        return f"<Estimate {self.value:.4g} ({self.interval[0]:.4g} to {self.interval[1]:.4g})>"
+
+    @property
+    def reason(self) -> str:
+        """Why there is no interval: too few queries make the figure. Empty where there is one."""
+        if self.unavailable or math.isnan(self.value) or self.makers >= LEAST_QUERIES:
+            return self.unavailable
+        made = "1 query makes" if round(self.makers) == 1 else f"{self.makers:.0f} queries make"
+        what = "change" if self.is_change else "figure"
+        return f"{made} the {what}; an interval needs {LEAST_QUERIES}"
+
+    @property
+    def moves(self) -> FloatArray:
+        """Distance that each cluster moved, of a change. Shape ``(clusters,)``."""
+        if not self.parts.size:
+            return _NOTHING
+        sizes = np.sqrt((self.parts**2).sum(axis=1))
+        return np.where(sizes > ROUND_OFF * max(1.0, float(sizes.max())), sizes, 0.0)
+
+    @property
+    def se(self) -> float:
+        """Clustered standard error; NaN of fewer than two clusters."""
+        if self.kind == "drawn":
+            return (self.interval[1] - self.interval[0]) / (2 * student_quantile(math.inf))
+        if self.clusters < 2 or not math.isfinite(self.value):
+            return math.nan
+        error = float(np.sqrt((self.influence**2).sum()))
+        return error if error > ROUND_OFF * max(1.0, abs(self.value)) else 0.0
+
+    @property
+    def is_heavy(self) -> bool:
+        """Tell whether one query carries much of the weight, so that intervals fall short."""
+        return self.heaviest > max(HEAVY, 3 / max(self.clusters, 1))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval; NaN where there is none (``reason``), or no spread to tell it from."""
+        return self.limits(0.975)
+
+    def limits(self, confidence: float) -> tuple[float, float]:
+        """Both ends, each with a confidence of its own; NaN where there is no interval."""
+        if self.reason or not math.isfinite(self.value):
+            return NO_INTERVAL
+        critical = student_quantile(self.degrees, confidence)
+        match self.kind:
+            case "drawn":
+                return _drawn(self.replicates, confidence)
+            case "share":
+                return wilson_interval(self.value, self.effective_size, critical)
+            case "change":
+                mean, error = self._added
+                return max(-1.0, mean - critical * error), min(1.0, mean + critical * error)
+            case "difference":
+                ends = [(one.value, *one.limits(confidence)) for one in self.shares]
+                return square_and_add(ends[0], ends[1], self._correlation)[1:]
+            case _:
+                return self._back(critical)
+
+    @property
+    def interval_name(self) -> str:
+        """Name of the 95 % interval."""
+        names = {
+            "share": "Wilson's score interval on the effective size",
+            "change": "two queries added, Student's t",
+            "difference": "square-and-add of two Wilson intervals",
+            "drawn": "percentiles of the draws",
+        }
+        scales = {"fisher": " of Fisher's z", "plain": ""}
+        jackknife = f"jackknife{scales.get(self.scale, ' on the logarithm')}, Student's t"
+        return names.get(self.kind, jackknife)
+
+    def _back(self, critical: float) -> tuple[float, float]:
+        """The figure less and plus some errors, from the scale of its interval."""
+        value, error = self._on_scale
+        ends = np.array([-1, 1]) * critical * error + value
+        if self.scale == "fisher":
+            ends = np.tanh(ends)
+        elif self._is_log:
+            ends = np.exp(ends)
+        return float(ends[0]), min(float(ends[1]), 1.0 if self.scale == "part" else math.inf)
+
+    @property
+    def _is_log(self) -> bool:
+        return self.scale in ("log", "part")
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the error.
+
+        One fewer than clusters, and no more than their weights leave. The jackknife has fewer
+        where few clusters make most of the error: O'Neill (2014),
+        doi:10.1080/00031305.2014.966589, by the kurtosis of what each does.
+        """
+        n = self.clusters
+        if self.kind == "drawn":
+            return math.inf
+        most = min(n - 1.0, self.weight_degrees)
+        if self.kind == "change":
+            return most + 2
+        if n < 2:
+            return math.inf
+        if self.kind != "jackknife":
+            return most if self.se > 0 else math.inf
+        moved = (self.without - self.value if self.without.size else self.influence) ** 2
+        if len(moved) < n or not (total := float(moved.sum())) > 0:
+            return most
+        kurtosis = n * float((moved**2).sum()) / total**2
+        return min(most, 2 * n / (max(kurtosis, 1.0) - (n - 3) / (n - 1)))
+
+    @property
+    def _on_scale(self) -> tuple[float, float]:
+        """The figure and its error on the scale of its interval; NaN where there is no error."""
+        value, error, without = np.float64(self.value), self.se, self.without
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.scale == "fisher":
+                error /= 1 - value**2
+                value, without = np.arctanh(value), np.arctanh(without)
+            elif self._is_log:
+                error /= value
+                value, without = np.log(value), np.log(without)
+            if without.size:
+                error = _jackknife_error(without, float(value), self.clusters)
+        if not (0 < error < math.inf and abs(value) < math.inf) or not self.se > 0:
+            return math.nan, math.nan
+        return float(value), float(error)
+
+    @property
+    def _error(self) -> float:
+        """The jackknife's error, or that of the influences of many clusters."""
+        if not self.without.size or not self.se > 0:
+            return self.se
+        # Queries that outweigh others pull the figure towards themselves, and hide it.
+        return max(self.se, _jackknife_error(self.without, self.value, self.clusters))
+
+    @property
+    def _added(self) -> tuple[float, float]:
+        """Mean and error of a change of shares with two queries added, as heavy as the heaviest.
+
+        A heavy query that was not drawn, or did not move, could have moved the figure far.
+        """
+        n = self.clusters
+        heaviest = 1 / n if math.isnan(self.heaviest) else self.heaviest
+        return added_queries(self.value, self._error, n, n * heaviest * n / self.size)
+
+    @property
+    def _correlation(self) -> float:
+        """Correlation of the errors of the two shares of a difference."""
+        first, second = (one.influence for one in self.shares)
+        both = math.sqrt(float((first**2).sum() * (second**2).sum()))
+        return float((first * second).sum()) / both if both > 0 else 0.0
+
+    @property
+    def effective_size(self) -> float:
+        """Independent rows that would give a proportion this error; twice its rows at most.
+
+        Korn & Graubard (1998), Survey Methodology 24. Without an error to tell it from, each
+        cluster counts as one.
+        """
+        error = self._error
+        if not error > 0:
+            queries = self.clusters if math.isnan(self.effective) else self.effective
+            return min(queries, self.size)
+        return min(self.value * (1 - self.value) / error**2, 2 * self.size)
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Tell whether the interval leaves 0 out; never where there is none."""
+        low, high = self.interval
+        return low > 0 or high < 0
+
+    @property
+    def p(self) -> float:
+        """Two-sided p of the figure being 0, by the test that its interval inverts.
+
+        So it is below .05 where the interval leaves 0 out, and NaN where the interval is. 1 if the
+        figure is exactly 0; 0 of what is above 0 by its kind, such as a share with any hits.
+        """
+        if not math.isfinite(sum(self.interval)):
+            return math.nan
+        if self.kind == "drawn":
+            return _percentile_p(self.replicates)
+        if self.value == 0:
+            return 1.0
+        if self.kind == "share" or self._is_log:
+            return 0.0
+        if self.kind == "difference":
+            return _inverted_p(self)
+        value, error = self._added if self.kind == "change" else self._on_scale
+        return student_p(abs(value) / error, self.degrees)
+
+    def summed_up(self) -> Self:
+        """The same figure and error with the influences added up; it can't be subtracted any more.
+
+        For keeping many: a figure over a million cases then needs no more than one number.
+        """
+        if len(self.influence) < 2:
+            return self
+        summed = np.array([np.sqrt((self.influence**2).sum())])
+        return replace(self, influence=summed, parts=_NOTHING)
+
+    def __sub__(self, other: "Estimate") -> "Estimate":
+        """The paired difference; both must stand over the same clusters.
+
+        Two shares over one denominator, query by query, have a change of shares; two of other
+        cases, such as precisions, a difference.
+        """
+        change = combine([(1.0, self), (-1.0, other)])
+        if not (self.kind == other.kind == "share") or not math.isfinite(change.value):
+            return change
+        same = self.size == other.size and np.array_equal(self.parts[:, 1:], other.parts[:, 1:])
+        if same:
+            return replace(change, kind="change", size=self.size, makers=math.inf)
+        return replace(change, kind="difference", shares=(self, other), makers=math.inf)
+
+
+UNDEFINED = Estimate(math.nan, _NOTHING)
+
+
+def _jackknife_error(without: FloatArray, value: float, clusters: int) -> float:
+    """The error of leaving one cluster out, about the figure itself.
+
+    Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 11.
+    """
+    return float(np.sqrt(((without - value) ** 2).sum() * (1 - 1 / clusters)))
+
+
+def student_p(t: float, degrees: float) -> float:
+    """Two-sided p of a statistic from 0 up."""
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(degrees, -t))
+
+
+def _inverted_p(one: Estimate) -> float:
+    """The level at which the nearer end of the interval is 0."""
+    from scipy.optimize import brentq
+
+    nearer, sign = (0, 1) if one.value > 0 else (1, -1)
+    most = 1 - 1e-12
+    if sign * one.limits(most)[nearer] > 0:
+        return 2 * (1 - most)
+    confidence = brentq(lambda c: one.limits(c)[nearer], 0.5 + 1e-9, most)
+    return 2 * (1 - float(confidence))
+
+
+def _drawn(replicates: FloatArray, confidence: float) -> tuple[float, float]:
+    """Quantiles of what was drawn; NaN if all draws are alike, or half of them undefined."""
+    defined = replicates[np.isfinite(replicates)]
+    if 2 * len(defined) < len(replicates) or not len(defined) or np.ptp(defined) == 0:
+        return NO_INTERVAL
+    low, high = np.quantile(defined, [1 - confidence, confidence])
+    return float(low), float(high)
+
+
+def _percentile_p(replicates: FloatArray) -> float:
+    """Two-sided p of 0 by the percentile interval: the level at which that would end at 0.
+
+    Replicates at exactly 0 count on either side, so p is below .05 exactly where the middle 95 %
+    leave 0 out.
+    """
+    draws = np.sort(replicates[np.isfinite(replicates)])
+    last = len(draws) - 1
+    first, after = np.searchsorted(draws, 0.0, "left"), np.searchsorted(draws, 0.0, "right")
+    if first < after:
+        below, above = float(after - 1) / last, 1 - float(first) / last
+    else:
+        below = float(np.interp(0.0, draws, np.arange(len(draws)) / last))
+        above = 1 - below
+    return float(min(1.0, max(2 * min(below, above), 2 / (len(draws) + 1))))
+
+
+def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
+    """A weighted sum of estimates over the same clusters, with its paired error.
+
+    Raises:
+        ValueError: They stand over different numbers of clusters, or are summed up.
+    """
+    value = sum(weight * term.value for weight, term in terms)
+    if not math.isfinite(value):
+        return UNDEFINED
+    found = [term for _, term in terms]
+    drawn = all(term.kind == "drawn" for term in found)
+    if not drawn and any(len(term.influence) < term.clusters for term in found):
+        raise ValueError("estimates that were summed up have no paired error")
+    if len({len(term.influence) for term in found}) > 1:
+        raise ValueError("estimates over different clusters")
+
+    def added(name: str) -> FloatArray:
+        """An array of the terms, added up where all of them have it."""
+        arrays = [weight * getattr(term, name) for weight, term in terms]
+        return sum(arrays, np.zeros(1)) if len({one.shape for one in arrays}) == 1 else _NOTHING
+
+    whole = Estimate(
+        value,
+        added("influence"),
+        max(term.clusters for term in found),
+        kind="drawn" if drawn else "jackknife",
+        without=added("without"),
+        parts=added("parts"),
+        unavailable=_unavailable([term.unavailable for term in found]),
+        is_change=True,
+        effective=min((term.effective for term in found if term.effective > 0), default=math.nan),
+        heaviest=max((term.heaviest for term in found if term.heaviest > 0), default=math.nan),
+        weight_degrees=min(term.weight_degrees for term in found),
+        pairs=max(term.pairs for term in found),
+        replicates=added("replicates"),
+    )
+    if drawn:
+        return whole
+    moves = whole.moves if whole.parts.size else np.abs(whole.influence)
+    moved = effective_number(moves) if moves.any() else 0.0
+    return replace(whole, makers=min(moved, *(term.makers for term in found)))
+
+
+def _unavailable(reasons: list[str]) -> str:
+    """Why a sum has no interval: what is fixed by design takes none from what varies."""
+    others = [one for one in reasons if one != BY_DESIGN]
+    return next(filter(None, others), "") if others else BY_DESIGN
+
+
+def effective_number(weights: FloatArray) -> float:
+    """Equally heavy clusters that would tell as much: ``(sum w)^2 / sum w^2``; NaN of none.
+
+    Kish (1965), Survey Sampling, section 11.7.
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares > 0 else math.nan
+
+
+def weigh(found: Estimate, weights: FloatArray) -> Estimate:
+    """The figure with what the weights of its queries tell of it.
+
+    Args:
+        found: The figure.
+        weights: Of each cluster in it, 0 where it has no rows. Shape ``(clusters,)``.
+    """
+    if math.isnan(found.value) or not weights.any():
+        return found
+    return replace(
+        found,
+        effective=effective_number(weights),
+        heaviest=float(weights.max() / weights.sum()),
+        weight_degrees=max(1.0, effective_number(weights**2) - 1),
+    )
+
+
+def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate:
+    """A figure of totals, and its influence by the delta method.
+
+    Args:
+        sums: What the formula needs, summed by cluster. Shape ``(clusters, k)``.
+        formula: The figure; its gradient is taken by a complex step, so it must be analytic.
+        clusters: Where the sums come from.
+    """
+    totals = sums.sum(axis=0)
+    value = float(np.real(formula(totals)))
+    if not math.isfinite(value):
+        return Estimate(value, _NOTHING)
+    step = 1e-20
+    gradient = np.imag(formula(totals + 1j * step * np.eye(len(totals)))) / step
+    without = _NOTHING
+    if clusters.count <= MOST_LEFT_OUT:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            without = np.real(formula(totals - sums)).astype(float)
+    rows = int(sums.any(axis=1).sum())
+    return Estimate(value, sums @ gradient, rows, without=without, parts=sums, makers=rows)
+
+
+def clustered_mean(
+    values: FloatArray, clusters: Clusters, *, share: bool = False, scale: Scale = "plain"
+) -> Estimate:
+    """A mean; NaN of no values. ``share`` says that it is a proportion. Shape ``(n,)``."""
+    found = clustered_ratio(values, np.ones_like(values), clusters, share=share)
+    return replace(found, scale=scale)
+
+
+def clustered_ratio(
+    parts: FloatArray,
+    wholes: FloatArray,
+    clusters: Clusters,
+    *,
+    share: bool = False,
+    share_change: bool = False,
+) -> Estimate:
+    """``sum(parts) / sum(wholes)``, such as a recall; NaN of an empty whole. Shapes ``(n,)``.
+
+    ``share`` says that it is a proportion, ``share_change`` that the parts are the differences
+    of two.
+    """
+    if not float(wholes.sum()):
+        return UNDEFINED
+    counts = wholes != 0
+    weights = clusters.weights(counts)
+    weighted = weights * wholes
+    sums = clusters.sums(weights * parts, weighted)
+    found = weigh(estimate(sums, _ratio, clusters), sums[:, 1])
+    # Rows of one weight that would tell as much (Kish 1965); as many as there are, of weight 1.
+    rows = float(weighted.sum()) / (float((weights * weighted).sum()) / float(weighted.sum()))
+    is_proportion = share or share_change
+    return replace(
+        found,
+        kind="share" if share else "change" if share_change else "jackknife",
+        size=rows if is_proportion else math.nan,
+        makers=math.inf if is_proportion else float(np.count_nonzero(sums[:, 0])),
+        pairs=0 if clusters.alike is None else int(counts.sum()),
+    )
+
+
+def _ratio(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
+    return totals[..., 0] / totals[..., 1]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWay:
+    """A figure with an error for both ways; NaN is undefined."""
+
+    value: float
+    se: float
+    interval: tuple[float, float]
+    """95 %, by Student's t with a degree of freedom fewer than the fewer clusters."""
+    p: float
+    """Two-sided, of the figure being 0."""
+
+
+def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clusters) -> TwoWay:
+    """Cameron, Gelbach & Miller (2011), doi:10.1198/jbes.2010.07136.
+
+    The variances of both clusterings less that of their crossing, and not below either of them,
+    which with few clusters it can fall under by chance.
+
+    Args:
+        figure: The estimate under a clustering.
+        first: One clustering of the rows.
+        second: The other.
+    """
+    crossed = number_clusters(np.asarray(first.index * second.count + second.index))
+    one, other, each = figure(first), figure(second), figure(crossed)
+    alone = TwoWay(one.value, math.nan, NO_INTERVAL, math.nan)
+    if math.isnan(one.se) or math.isnan(other.se):
+        return alone
+    # The crossing may have one cluster less than two only where the others have too.
+    crossing = 0.0 if math.isnan(each.se) else each.se**2
+    se = math.sqrt(max(one.se**2 + other.se**2 - crossing, one.se**2, other.se**2))
+    if not se > 0:
+        return replace(alone, se=se, p=1.0 if one.value == 0 else math.nan)
+    degrees = min(one.clusters, other.clusters) - 1
+    half, p = student_quantile(degrees) * se, student_p(abs(one.value) / se, degrees)
+    return TwoWay(one.value, se, (one.value - half, one.value + half), p)

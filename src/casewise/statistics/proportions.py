@@ -1,0 +1,213 @@
+"""Intervals and bounds of shares, of their changes and of their differences."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from casewise.statistics.estimates import Estimate
+
+NO_INTERVAL = (math.nan, math.nan)
+"""Interval of a figure without one."""
+
+Z_95 = 1.959963984540054
+"""The normal quantile of a two-sided 95 % interval."""
+
+
+def student_quantile(degrees: float, confidence: float = 0.975) -> float:
+    """Quantile of Student's t, normal of infinite degrees; the usual one is that of 95 %."""
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(confidence) if math.isinf(degrees) else stdtrit(degrees, confidence))
+
+
+def wilson_interval(share: float, size: float, critical: float = Z_95) -> tuple[float, float]:
+    """The score interval of a proportion of ``size`` draws, whole or not; NaN of none.
+
+    Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    """
+    # statsmodels has it too, and takes a second to import.
+    if not size > 0:
+        return NO_INTERVAL
+    z2 = critical**2 / size
+    centre, half = share + z2 / 2, math.sqrt(max(0.0, z2 * (share * (1 - share) + z2 / 4)))
+    low, high = (centre - half) / (1 + z2), (centre + half) / (1 + z2)
+    # Of no hits, and of nothing but hits, the ends are 0 and 1 but for rounding.
+    return max(0.0, low), min(1.0, high)
+
+
+def added_queries(value: float, error: float, queries: int, step: float) -> tuple[float, float]:
+    """Mean and error of a change of shares with two queries added: an answer up, and one down.
+
+    After Agresti & Min (2005), doi:10.1002/sim.1781, with queries in place of cases: the interval
+    is never of no width, however few queries moved.
+
+    Args:
+        value: The change.
+        error: Its clustered error.
+        queries: Clusters, 1 and up.
+        step: Distance that an added query moves, in the mean over queries.
+    """
+    mean = queries * value / (queries + 2)
+    squares = queries * (queries - 1) * error**2 if error > 0 else 0.0
+    squares += queries * (value - mean) ** 2 + 2 * (step**2 + mean**2)
+    return mean, math.sqrt(squares / (queries + 1) / (queries + 2))
+
+
+Ends = tuple[float, float, float]
+"""A value and both ends of its interval."""
+
+
+def square_and_add(first: Ends, second: Ends, correlation: float = 0.0) -> Ends:
+    """First minus second, and its interval from the interval of each; NaN if either has none.
+
+    Newcombe (1998), Statistics in Medicine 17, methods 10 and, of correlated shares, of the paper
+    that follows it (2635-2650). Where the second holds the first, and their correlation is taken
+    for 0, the interval is too wide rather than too narrow.
+    """
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+
+    def half(one: float, other: float) -> float:
+        square = one**2 + other**2 - 2 * correlation * one * other
+        # Round-off may put a square of nothing below 0; NaN stays.
+        return math.sqrt(square) if square > 0 else 0.0 * square
+
+    low, high = half(a - a_low, b_high - b), half(a_high - a, b - b_low)
+    return a - b, a - b - low, a - b + high
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Two one-sided bounds; each alone has the confidence. NaN is undefined."""
+
+    low: float
+    high: float
+
+
+NO_BOUNDS = Bounds(math.nan, math.nan)
+
+
+def alike_bounds(
+    value: float, clusters: int, confidence: float, ends: tuple[float, float]
+) -> Bounds:
+    """Bounds where all clusters are alike, and so show no spread.
+
+    With the confidence, at most ``1 - (1 - confidence)^(1 / clusters)`` of clusters are not like
+    those seen (at 95 % some 3 in the number seen: the rule of three, Hanley & Lippman-Hand 1983,
+    doi:10.1001/jama.1983.03330370053031). They may lie at either end of the range. Exact for
+    means over clusters of one weight, a rule of thumb for correlations and F1.
+
+    Args:
+        value: What all show.
+        clusters: How many, 0 and up.
+        confidence: In 0..1.
+        ends: The range of the figure.
+    """
+    if not clusters or not math.isfinite(value):
+        return NO_BOUNDS
+    unlike = 1 - (1 - confidence) ** (1 / clusters)
+    return Bounds(value - unlike * (value - ends[0]), value + unlike * (ends[1] - value))
+
+
+def share_bounds(one: "Estimate", confidence: float) -> Bounds:
+    """Exact bounds of a proportion (Clopper & Pearson 1934) on its effective size.
+
+    Korn & Graubard (1998), Survey Methodology 24: the rows that, if independent, would have the
+    clustered error, fewer by Student's t for few clusters. Wilson's interval is on average right
+    and too short near 0 and 1, where one bound of it misses more often than it says.
+    """
+    size = one.effective_size
+    if not size > 0 or not math.isfinite(one.value) or one.unavailable:
+        return NO_BOUNDS
+    size *= (
+        student_quantile(math.inf, confidence) / student_quantile(one.degrees, confidence)
+    ) ** 2
+    return beta_bounds(min(one.value, 1.0) * size, size, confidence)
+
+
+def beta_bounds(hits: float, size: float, confidence: float) -> Bounds:
+    """Exact bounds of a proportion (Clopper & Pearson 1934, doi:10.1093/biomet/26.4.404).
+
+    Args:
+        hits: Events, 0 to ``size``; need not be whole.
+        size: Independent units, above 0; need not be whole.
+        confidence: Of each bound, in 0..1.
+    """
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import betaincinv
+
+    misses = size - hits
+    low = float(betaincinv(hits, misses + 1, 1 - confidence)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, confidence)) if misses > 0 else 1.0
+    return Bounds(low, high)
+
+
+def paired_share_bounds(difference: "Estimate", confidence: float) -> Bounds:
+    """Bounds of a paired change of shares, clustered.
+
+    The score bound of Tango (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>
+    3.0.CO;2-B, with clusters in place of cases: the variance is the one that the bound itself
+    would have, so that a few lucky clusters don't make a small error. Two added queries, which
+    hold on both sides together, would miss a rare worsening twice as often as a bound may. Against
+    Student's t it is the wider of the two; where nothing moved, ``alike_bounds``.
+
+    Args:
+        difference: Of two proportions over one denominator.
+        confidence: In 0..1.
+
+    Raises:
+        ValueError: It is no change of shares.
+    """
+    if difference.kind != "change":
+        raise ValueError(f"no change of shares, but a {difference.kind}")
+    n, value, error = difference.clusters, difference.value, difference.se
+    if difference.unavailable or math.isnan(value):
+        return NO_BOUNDS
+    if not error > 0:
+        return alike_bounds(value, n, confidence, (-1.0, 1.0))
+    # Clusters as steps down, up, or none, with the mean and the variance of the change. A cluster
+    # that did not move has the influence of the mean alone, one without rows has none.
+    moved = [abs(n * one + value) for one in difference.influence.tolist() if one]
+    length = sum(one**2 for one in moved) / sum(moved)
+    square = n * error**2 + value**2
+    active, shift = min(1.0, max(square / length**2, abs(value) / length)), value / length
+    down, up = (active - shift) / 2, (active + shift) / 2
+    critical = student_quantile(difference.degrees - 2, confidence)
+    low = _score_bound(down, up, n, critical) * length
+    high = -_score_bound(up, down, n, critical) * length
+    return Bounds(min(low, value - critical * error), max(high, value + critical * error))
+
+
+def _score_bound(down: float, up: float, clusters: int, critical: float) -> float:
+    """The lowest difference that lies within ``critical`` errors of its own of the one seen."""
+    from scipy.optimize import brentq
+
+    shift = up - down
+
+    def excess(other: float) -> float:
+        return (shift - other) ** 2 * clusters - critical**2 * null_variance(down, up, other)
+
+    # Just below what was seen: there the two differ by nothing, which is no bound.
+    seen = shift - 1e-9
+    if seen <= -1 or excess(seen) >= 0:
+        return shift
+    return float(brentq(excess, -1.0, seen, xtol=1e-12))
+
+
+def null_variance(down: float, up: float, shift: float) -> float:
+    """Variance of a move (-1, 0 or 1) whose mean is ``shift``, most likely for the shares seen.
+
+    Tango (1998), Statistics in Medicine 17, 891-908: the maximum of the likelihood under a given
+    difference of paired proportions, in closed form. At least ``|shift| - shift^2``, which is the
+    variance if all moves go one way.
+
+    Args:
+        down: Share of moves down that was seen, 0..1.
+        up: Share of moves up; with ``down`` at most 1.
+        shift: The difference, -1..1.
+    """
+    linear = down + up + shift * (2 - down + up)
+    root = math.sqrt(max(0.0, linear * linear - 8 * up * shift * (1 + shift)))
+    most_likely_up = (linear + root) / 4
+    return max(0.0, 2 * most_likely_up - shift - shift * shift)
