@@ -13,58 +13,42 @@ from casewise.errors import InputError, first_line
 from casewise.files import check_size, guard_cell, read_bytes, unguard_cell
 from casewise.protocols import ResponseClass, acting
 
+_TEXT, _COUNT, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+
 SCHEMA: dict[str, pl.DataType] = {
-    "run_id": pl.String(),
-    "model": pl.String(),
-    "protocol": pl.String(),
-    "delivery": pl.String(),
-    "ablation": pl.String(),
-    "variant": pl.String(),
-    "prompt_version": pl.String(),
-    "dataset_hash": pl.String(),
-    "dataset_version": pl.String(),
-    "planned": pl.Int64(),
-    "stopped": pl.String(),
-    "case_id": pl.String(),
-    "query_id": pl.String(),
-    "category": pl.String(),
-    "intended": pl.String(),
-    "votes_safe": pl.Int64(),
-    "votes_unsafe": pl.Int64(),
-    "published_safe_rate": pl.Float64(),
-    "query_flagged": pl.Boolean(),
-    "expected": pl.String(),
-    "no_context": pl.Boolean(),
-    "other_labels": pl.String(),
-    "epoch": pl.Int64(),
-    "status": pl.String(),
-    "verdict": pl.String(),
-    "p_safe": pl.Float64(),
-    "raw_score": pl.Float64(),
-    "mass": pl.Float64(),
-    "response_class": pl.String(),
-    "graded_by": pl.String(),
-    "doubt": pl.Float64(),
-    "turn_classes": pl.String(),
-    "cut": pl.Boolean(),
-    "answer": pl.String(),
-    "explanation": pl.String(),
-    "mentions": pl.String(),
-    "parameters": pl.String(),
-    "input_tokens": pl.Int64(),
-    "output_tokens": pl.Int64(),
-    "latency_s": pl.Float64(),
-    "cost_usd": pl.Float64(),
-    "grader_input_tokens": pl.Int64(),
-    "grader_output_tokens": pl.Int64(),
-    "grader_cost_usd": pl.Float64(),
-    "error": pl.String(),
-    "twin_id": pl.String(),
-    "twin_intended": pl.String(),
-    "twin_votes_safe": pl.Int64(),
-    "twin_votes_unsafe": pl.Int64(),
-    "twin_published_safe_rate": pl.Float64(),
-    "numbers": pl.String(),
+    # The run.
+    **dict.fromkeys(("run_id", "model", "protocol", "delivery", "ablation", "variant"), _TEXT),
+    **dict.fromkeys(("prompt_version", "dataset_hash", "dataset_version"), _TEXT),
+    "planned": _COUNT,
+    "stopped": _TEXT,
+    # The case.
+    **dict.fromkeys(("case_id", "query_id", "category", "intended"), _TEXT),
+    **dict.fromkeys(("votes_safe", "votes_unsafe"), _COUNT),
+    "published_safe_rate": _NUMBER,
+    "query_flagged": _FLAG,
+    "expected": _TEXT,
+    "no_context": _FLAG,
+    "other_labels": _TEXT,
+    # The answer.
+    "epoch": _COUNT,
+    **dict.fromkeys(("status", "verdict"), _TEXT),
+    **dict.fromkeys(("p_safe", "raw_score", "mass"), _NUMBER),
+    **dict.fromkeys(("response_class", "graded_by"), _TEXT),
+    "doubt": _NUMBER,
+    "turn_classes": _TEXT,
+    "cut": _FLAG,
+    **dict.fromkeys(("answer", "explanation", "mentions", "parameters"), _TEXT),
+    # What it took.
+    **dict.fromkeys(("input_tokens", "output_tokens"), _COUNT),
+    **dict.fromkeys(("latency_s", "cost_usd"), _NUMBER),
+    **dict.fromkeys(("grader_input_tokens", "grader_output_tokens"), _COUNT),
+    "grader_cost_usd": _NUMBER,
+    "error": _TEXT,
+    # The second case of a judgement of a pair.
+    **dict.fromkeys(("twin_id", "twin_intended"), _TEXT),
+    **dict.fromkeys(("twin_votes_safe", "twin_votes_unsafe"), _COUNT),
+    "twin_published_safe_rate": _NUMBER,
+    "numbers": _TEXT,
 }
 """Columns and types.
 
@@ -187,28 +171,27 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
         InputError: The first such row and its field.
     """
     ok = pl.col("status") == "ok"
-    acts = (pl.col("protocol").is_in(acting())).fill_null(False)
+    acts = pl.col("protocol").is_in(acting()).fill_null(False)
     judges = ok & ~acts & pl.col("twin_id").is_null()
+    share = "0 to 1, or nothing"
     rules = {
+        "case_id": (pl.col("case_id").is_not_null(), "a case's id"),
         "status": (pl.col("status").is_in(_STATUSES), ", ".join(_STATUSES)),
         "verdict": (
-            pl.when(judges).then(pl.col("verdict").is_in(["safe", "unsafe"])).otherwise(True),
+            ~judges | pl.col("verdict").is_in(["safe", "unsafe"]),
             "safe or unsafe where the status is ok",
         ),
         "response_class": (
-            pl.when(ok & acts).then(pl.col("response_class").is_in(_CLASSES)).otherwise(True),
+            ~(ok & acts) | pl.col("response_class").is_in(_CLASSES),
             f"{', '.join(_CLASSES)} where the status is ok",
         ),
-        **{
-            name: (pl.col(name).is_between(0, 1).fill_null(True), "0 to 1, or nothing")
-            for name in ("p_safe", "doubt")
-        },
-        "case_id": (pl.col("case_id").is_not_null(), "a case's id"),
+        "p_safe": (pl.col("p_safe").is_between(0, 1).fill_null(True), share),
+        "doubt": (pl.col("doubt").is_between(0, 1).fill_null(True), share),
     }
     for field, (rule, expected) in rules.items():
-        good = table.select(rule.fill_null(False).alias("good"))["good"]
-        if not good.all():
-            row = int((~good).arg_true()[0])
+        bad = table.select(~rule.fill_null(False)).to_series().arg_true()
+        if len(bad):
+            row = int(bad[0])
             raise InputError(
                 "wrong value",
                 file=path,
