@@ -21,7 +21,7 @@ from casewise.cli._options import (
     out_option,
     seed_option,
 )
-from casewise.cli._running import MakingProgress, note_lacking, observed, print_estimates
+from casewise.cli._running import MakingProgress, note_lacking, print_estimates, stoppable
 from casewise.options import RunOptions, ViewOptions
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def generate(
 
 
 def _make(plan: "MakingPlan") -> "Made":
-    from casewise.runs import make_contexts
+    from casewise.runs import Observers, make_contexts, plan_making
+    from casewise.runs import command_line as process_command
 
     options = plan.options
     note(
@@ -155,7 +156,12 @@ def _make(plan: "MakingPlan") -> "Made":
     if before := len(plan.made):
         note(f"{before:,} were made before")
     progress = MakingProgress(err())
-    with observed(progress, options.out) as observers:
+    observers = Observers(fault=progress.met, outage=progress.say_outage)
+
+    def kept() -> str:
+        return f"{len(plan_making(options).made):,} pairs"
+
+    with stoppable(progress, kept, options.out, process_command()):
         return make_contexts(plan, progress, observers)
 
 

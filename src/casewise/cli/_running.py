@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
         ClusterOptions,
         CostEstimate,
         Done,
-        Ending,
-        Observers,
         RunResult,
     )
 
@@ -232,6 +231,12 @@ NOT_ALL_DONE = 1
 _STREAMS = (1, 2)
 """Standard output and error."""
 
+_STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that stop a start as Ctrl-C does; Windows has no SIGHUP."""
+
+_FULL = [getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")]
+"""Errors of a full disk, a full quota, and a file that may not be longer."""
+
 
 @contextmanager
 def _signals_stop() -> Iterator[list[int]]:
@@ -239,8 +244,6 @@ def _signals_stop() -> Iterator[list[int]]:
 
     A signal that is ignored, as under ``nohup``, stays so.
     """
-    from casewise.runs import STOPPING
-
     met: list[int] = []
     terminals = [number for number in _STREAMS if os.isatty(number)]
 
@@ -255,8 +258,7 @@ def _signals_stop() -> Iterator[list[int]]:
             raise KeyboardInterrupt
         interrupt(signal.SIGINT, frame)
 
-    taken = {n: before for n in STOPPING if (before := signal.getsignal(n)) != signal.SIG_IGN}
-    taken.pop(signal.SIGINT, None)
+    taken = {n: before for n in _STOPPING if (before := signal.getsignal(n)) != signal.SIG_IGN}
     for number in taken:
         signal.signal(number, stop)
     try:
@@ -267,38 +269,59 @@ def _signals_stop() -> Iterator[list[int]]:
 
 
 @contextmanager
-def observed(progress: _Shown, place: Path) -> Iterator[Observers]:
-    """Show what the block runs; where it is stopped, print its ending.
+def stoppable(progress: _Shown, kept: Callable[[], str], place: Path, again: str) -> Iterator[None]:
+    """Show progress while the block runs; where it is stopped, print why and what is kept.
 
     Args:
         progress: Display of it.
-        place: Folder of what is kept.
+        kept: What is kept, asked where it is stopped.
+        place: Where that is.
+        again: Command that goes on.
 
     Raises:
-        Exit: It was stopped; its ending was printed.
+        Exit: It was stopped.
     """
     from casewise.models import told_of_local_models
-    from casewise.runs import Observers
 
-    endings: list[Ending] = []
+    with _signals_stop() as met:
+        try:
+            with progress, told_of_local_models(note):
+                yield
+        except (KeyboardInterrupt, OSError) as error:
+            why, status = _reason_of(error, met[-1] if met else signal.SIGINT)
+            print_ending(why, kept(), place, again)
+            raise typer.Exit(status) from None
 
-    def tell(ending: Ending) -> None:
-        progress.stop()
-        endings.append(ending)
-        print_ending(ending, place)
 
-    try:
-        with _signals_stop() as met, progress, told_of_local_models(note):
-            yield Observers(
-                fault=progress.met,
-                outage=progress.say_outage,
-                ending=tell,
-                signal=lambda: met[-1] if met else signal.SIGINT,
-            )
-    except (KeyboardInterrupt, OSError, CasewiseError) as error:
-        if endings and not isinstance(error, ModelError):
-            raise typer.Exit(endings[0].status) from None
-        raise
+def _reason_of(error: KeyboardInterrupt | OSError, number: int) -> tuple[str, int]:
+    """Reason and exit status of a start that an error, or a signal, ended."""
+    if isinstance(error, KeyboardInterrupt):
+        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+        return f"stopped by {name}", 128 + number
+    where = f"{error.filename}: " if error.filename else ""
+    detail = f"{where}{error.strerror or error}"
+    if error.errno in _FULL:
+        return f"stopped: the disk is full ({detail}); make room first", 2
+    return f"stopped: a file can't be written ({detail})", 2
+
+
+def print_ending(why: str, kept: str, place: Path, again: str) -> None:
+    """Print why a start stopped, what is kept, and the command that goes on."""
+    kept = f"kept: {kept}, in {address_of(place)}; what was in flight is asked again"
+    for line in (why, kept, "To go on:"):
+        err().print(line, markup=False)
+    command_line(again)
+
+
+def resume_command(log_dir: Path, *, capped: bool = False) -> str:
+    """Command that goes on in a folder of logs."""
+    from casewise.logs import resume_line, without_option
+    from casewise.models import redacted
+
+    arguments = sys.argv[1:]
+    if capped:
+        arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]
+    return redacted(resume_line(arguments, log_dir))
 
 
 def run_with_progress(
@@ -323,7 +346,7 @@ def run_with_progress(
         Exit: The run was stopped; its ending was printed.
     """
     from casewise.logs import LogFolder
-    from casewise.runs import make_budget, resume, run_cells
+    from casewise.runs import Observers, make_budget, read_done, resume, run_cells
 
     folder = LogFolder.at(log_dir)
     cells, done = resume(cells, folder, same_server=same_server)
@@ -336,15 +359,17 @@ def run_with_progress(
     if budget is not None:
         _note_cap(cells, done, budget)
     progress = RunProgress(err(), total, done.judged, budget)
+
+    def kept() -> str:
+        judged = 0
+        with suppress(CasewiseError, OSError):
+            judged = read_done(cells, folder).judged
+        return f"{judged:,} of {total:,} judgements"
+
     try:
-        with observed(progress, folder.path) as observers:
-            result = run_cells(
-                cells,
-                folder,
-                budget=budget,
-                cluster=cluster,
-                observers=replace(observers, judgement=progress),
-            )
+        observers = Observers(progress, progress.met, progress.say_outage)
+        with stoppable(progress, kept, folder.path, resume_command(folder.path)):
+            result = run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except ModelError:
         if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
             note(_pointer_to_errors(folder.path))
@@ -413,8 +438,9 @@ def end(result: RunResult, log_dir: Path) -> None:
         err().print(f"not finished: {failure}", markup=False)
     if not result.capped:
         note(_pointer_to_errors(log_dir))
-    if result.ending is not None:
-        print_ending(result.ending, log_dir)
+    kept = f"{result.judged:,} of {result.planned:,} judgements"
+    again = resume_command(log_dir, capped=result.capped)
+    print_ending("not all was judged", kept, log_dir, again)
     raise typer.Exit(NOT_ALL_DONE)
 
 
@@ -422,11 +448,3 @@ def _pointer_to_errors(log_dir: Path) -> str:
     """Pointer to providers' error messages, which are not printed since they may quote queries."""
     where = quoted(log_dir)
     return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
-
-
-def print_ending(ending: Ending, log_dir: Path) -> None:
-    """Print why a run stopped, what is kept, and the command that goes on."""
-    for line in ending.lines(address_of(log_dir)):
-        err().print(line, markup=False)
-    if ending.command is not None:
-        command_line(ending.command)

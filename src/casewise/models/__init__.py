@@ -18,7 +18,7 @@ from casewise.models.embedded import (
     weights_are_sound,
     weights_path,
 )
-from casewise.models.keys import refuse_password, refuse_secret
+from casewise.models.keys import redacted, refuse_password, refuse_secret
 from casewise.models.open import TargetCheck, check_grader, check_target
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "check_grader",
     "check_target",
     "plain_turns",
+    "redacted",
     "refuse_password",
     "refuse_secret",
     "to_output",

@@ -2,11 +2,9 @@
 
 from casewise.runs.asking import grade_replies
 from casewise.runs.cost import Budget, CostEstimate, total
-from casewise.runs.folder import CellState, Done, make_budget, read_done, resume
+from casewise.runs.folder import CellState, Done, command_line, make_budget, read_done, resume
 from casewise.runs.loop import (
-    STOPPING,
     ClusterOptions,
-    Ending,
     Observers,
     RunResult,
     check_models,
@@ -32,15 +30,14 @@ __all__ = [
     "ClusterOptions",
     "CostEstimate",
     "Done",
-    "Ending",
     "Made",
     "MakingOptions",
     "MakingPlan",
     "Observers",
     "Plan",
     "RunResult",
-    "STOPPING",
     "check_making",
+    "command_line",
     "check_models",
     "check_settings",
     "estimate_making",

@@ -34,9 +34,7 @@ from casewise.logs import (
     list_logs,
     read_records,
     recorded_line,
-    resume_line,
     runs_of,
-    without_option,
 )
 from casewise.models.client import PatientModel, plain_url
 from casewise.models.embedded import InProcess
@@ -279,16 +277,6 @@ def command_line() -> str:
 def is_command() -> bool:
     """Tell whether this process is a command of casewise's."""
     return Path(sys.argv[0]).stem in ("casewise", "__main__")
-
-
-def resume_command(log_dir: Path, *, capped: bool) -> str | None:
-    """Command that goes on in a folder; None where this process is not casewise's."""
-    if not is_command():
-        return None
-    arguments = sys.argv[1:]
-    if capped:
-        arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]
-    return redacted(resume_line(arguments, log_dir))
 
 
 @contextmanager

@@ -6,16 +6,12 @@ prompts of one case share most of their beginnings.
 
 import asyncio
 import contextvars
-import errno
-import signal
-from asyncio import CancelledError
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from signal import SIGINT
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -32,7 +28,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score
 from inspect_ai.util import Store
 
-from casewise.errors import CasewiseError, InputError, ModelError, UsageError
+from casewise.errors import ModelError, UsageError
 from casewise.files import address_of, is_elsewhere
 from casewise.logs import CANCELLED, GRADER, LogFolder, LogStatus, LogWriter, without_texts
 from casewise.models.client import (
@@ -64,7 +60,6 @@ from casewise.runs.folder import (
     hold_folder,
     logs_of,
     read_done,
-    resume_command,
 )
 from casewise.runs.plan import Cell
 from casewise.runs.samples import (
@@ -81,67 +76,6 @@ from casewise.runs.samples import (
     open_pieces,
     scorer_of,
 )
-
-STOPPING = tuple(
-    number
-    for name in ("SIGINT", "SIGTERM", "SIGHUP")
-    if (number := getattr(signal, name, None)) is not None
-)
-"""Signals that stop a start as Ctrl-C does; Windows has no SIGHUP."""
-
-_FULL = {
-    number
-    for name in ("ENOSPC", "EDQUOT", "EFBIG")
-    if (number := getattr(errno, name, None)) is not None
-}
-"""Error numbers of a full disk, a full quota, and a file that may not be longer."""
-
-NOT_ALL = "not all was judged"
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """End of a start before all was done, as the terminal tells it."""
-
-    why: str
-    status: int
-    """Exit status of the command."""
-    kept: str
-    """What the folder keeps: ``34 of 900 judgements``."""
-    command: str | None
-    """Command that goes on; None of a run that Python started."""
-
-    def lines(self, place: str) -> tuple[str, ...]:
-        """Sentences for the terminal; the command follows the last.
-
-        Args:
-            place: Folder of the logs, or of the answers.
-        """
-        kept = f"kept: {self.kept}, in {place}; what was in flight is asked again"
-        return (self.why, kept, *(("To go on:",) if self.command is not None else ()))
-
-
-def reason_of(error: BaseException, number: int) -> tuple[str, int]:
-    """Reason and exit status of a start that an error ended.
-
-    Args:
-        error: The error.
-        number: Signal that stands for an interrupt.
-    """
-    match error:
-        case KeyboardInterrupt():
-            name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-            return f"stopped by {name}", 128 + number
-        case CancelledError():
-            return "stopped by the program that started it", 130
-        case OSError():
-            where = f"{error.filename}: " if error.filename else ""
-            detail = f"{where}{error.strerror or error}"
-            if error.errno in _FULL:
-                return f"stopped: the disk is full ({detail}); make room first", 2
-            return f"stopped: a file can't be written ({detail})", 2
-    return NOT_ALL, 1
-
 
 Observer = Callable[[Status], None]
 """Callback with the status of each judgement, and with ``error`` for each failed attempt at one."""
@@ -170,10 +104,6 @@ class Observers:
     stop: StopObserver | None = None
     """Called with the function that stops the run, which then raises CancelledError; not on a
     cluster."""
-    ending: Callable[[Ending], object] | None = None
-    """Called with the end of a start that leaves something to judge."""
-    signal: Callable[[], int] = lambda: SIGINT
-    """Number of the signal that interrupted the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -622,8 +552,10 @@ class RunResult:
     """Cases that ended in an error, by model and kind."""
     notes: tuple[str, ...] = ()
     """Notes for a person."""
-    ending: Ending | None = None
-    """End of a start that left something to judge; None where all is done."""
+    judged: int = 0
+    """Judgements that the folder holds of the plan."""
+    planned: int = 0
+    """Judgements of the plan."""
 
     @property
     def complete(self) -> bool:
@@ -701,11 +633,10 @@ def run_cells(
     check_same_numbers([one.model for one in clients], folder)
     with hold_folder(folder.path) as notes:
         done = read_done(cells, folder)
-        with _ending_reported(cells, folder, observers):
-            if cluster is None:
-                results = _run_here(cells, clients, done, folder, budget, observers)
-            else:
-                results = _run_on_cluster(cells, done, folder, budget, observers, cluster)
+        if cluster is None:
+            results = _run_here(cells, clients, done, folder, budget, observers)
+        else:
+            results = _run_on_cluster(cells, done, folder, budget, observers, cluster)
         failures = dict.fromkeys(one.failure for one in results if one.failure is not None)
         given_up = dict.fromkeys(one.given_up for one in results if one.given_up is not None)
         capped = budget is not None and budget.stopped
@@ -723,36 +654,9 @@ def run_cells(
             by_model(faults),
             by_model(errors),
             notes,
-            _ending(NOT_ALL, 1, cells, now, folder.path, capped=capped) if failures else None,
+            now.judged,
+            sum(cell.judgements for cell in cells),
         )
-
-
-def _ending(
-    why: str, status: int, cells: Sequence[Cell], now: Done, log_dir: Path, *, capped: bool = False
-) -> Ending:
-    planned = sum(cell.judgements for cell in cells)
-    kept = f"{now.judged:,} of {planned:,} judgements"
-    return Ending(why, status, kept, resume_command(log_dir, capped=capped))
-
-
-@contextmanager
-def _ending_reported(
-    cells: Sequence[Cell], folder: LogFolder, observers: Observers
-) -> Iterator[None]:
-    """Report the end of a start that an error stopped; a model's error speaks for itself."""
-    try:
-        yield
-    except (UsageError, InputError, ModelError):
-        raise
-    except BaseException as error:
-        if observers.ending is not None:
-            why, status = reason_of(error, observers.signal())
-            try:
-                now = read_done(cells, folder)
-            except (CasewiseError, OSError):
-                now = Done((), ())
-            observers.ending(_ending(why, status, cells, now, folder.path))
-        raise
 
 
 def _open_pieces(cells: Sequence[Cell], done: Done, size: Callable[[Cell], int]) -> list[Piece]:

@@ -43,8 +43,8 @@ from casewise.models.faults import FailedRequestError, first_within
 from casewise.models.open import ATTEMPT_TIMEOUT_S, check_all, in_own_loop, known_prices, open_model
 from casewise.protocols import ResponseClass, read_reply
 from casewise.runs.cost import CostEstimate, RequestCount, estimate, prompt_tokens
-from casewise.runs.folder import command_line, is_command
-from casewise.runs.loop import Ending, Observers, reason_of
+from casewise.runs.folder import command_line
+from casewise.runs.loop import Observers
 
 PAIR_TOKENS, REVIEW_TOKENS = 800, 80
 """Usual tokens of an answer: two contexts of eight texts of about 25 words; a review."""
@@ -278,10 +278,7 @@ def make_contexts(plan: MakingPlan, watch: Watcher, observers: Observers | None 
         # What another process added since the plan was made counts, too.
         plan = replace(plan, **_left_before(options, plan.tags))
         files = Files(plan)
-        with (
-            files.sorted_at_end(),
-            _ending_told(observers, files),
-        ):
+        with files.sorted_at_end():
             shared = Watch(observers.fault, observers.outage)
             maker = Maker(plan, files, {name: _open(plan, name, shared) for name in plan.models})
             in_own_loop(maker.make_all(watch))
@@ -354,21 +351,6 @@ class Files:
                 write_atomically(path, data)
             else:
                 path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _ending_told(observers: Observers, files: Files) -> Iterator[None]:
-    """Tell the end of a start that was stopped; the error of a model is told by itself."""
-    try:
-        yield
-    except ModelError:
-        raise
-    except BaseException as error:
-        kept = f"{len(files.made):,} pairs"
-        why = reason_of(error, observers.signal())
-        if observers.ending is not None:
-            observers.ending(Ending(*why, kept, command_line() if is_command() else None))
-        raise
 
 
 class Maker:
