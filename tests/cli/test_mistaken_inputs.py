@@ -152,7 +152,6 @@ TABLE = [
     ),
     (f"run {MODEL} --status", "--status"),
     ("run -m a/b --protocol respond --deployment bomb.yaml", "bomb.yaml"),
-    ("run -m openai/gpt-4 --protocol respond --cases long.jsonl --dry-run", "its window of 8,192"),
     ("run bomb.yaml", "bomb.yaml"),
     ("run sweep.yaml", "protocl"),
     ("run sweep.yaml --limit 3", "--limit"),

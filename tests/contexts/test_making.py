@@ -322,7 +322,7 @@ def test_fields_of_the_file_and_costs(cli: Cli, tmp_path: Path) -> None:
 
 def test_files_and_options_that_are_refused(cli: Cli, tmp_path: Path) -> None:
     for text, part in (
-        ("query,category\na,b\n ,b\n", "record 2"),
+        ("query,category\na,b\n ,b\n", "row 3"),
         ("query,query_id\na,1\nb,1\n", "case 2 has the query of another"),
     ):
         (tmp_path / "queries.csv").write_text(text, "utf-8")

@@ -11,11 +11,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-import yaml
 from inspect_ai.model import (
     GenerateConfig,
     Model,
-    ModelInfo,
     ModelOutput,
     get_model,
     get_model_info,
@@ -48,19 +46,6 @@ OURS = "casewise-openai"
 """Name in Inspect of our client of ``openai-api/...``."""
 
 
-def model_info(model: str) -> ModelInfo | None:
-    """Facts of a model that Inspect knows: prices, window.
-
-    Inspect reads them from YAML, which takes .25 s in Python and a tenth of that in libyaml.
-    """
-    in_python = yaml.SafeLoader
-    yaml.SafeLoader = getattr(yaml, "CSafeLoader", in_python)  # type: ignore[misc]
-    try:
-        return get_model_info(model)
-    finally:
-        yaml.SafeLoader = in_python  # type: ignore[misc]
-
-
 def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
     """Prices given by a person, else those that Inspect knows; models of this process are free.
 
@@ -68,7 +53,7 @@ def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
     """
     if is_in_process(model):
         return Prices(0.0, 0.0)
-    info = model_info(model)
+    info = get_model_info(model)
     share = BATCH_PRICE if batch else 1.0
 
     def price(name: str) -> float | None:

@@ -13,14 +13,11 @@ from dataclasses import dataclass
 
 from casewise.cases import Case
 from casewise.choices import grader_words, rules_first
-from casewise.errors import UsageError
 from casewise.logs import ESTIMATED, TokenUsage, input_tokens
 from casewise.models.client import Prices, Underway
-from casewise.models.embedded import CONTEXT_TOKENS, SMOLLM2, is_in_process
-from casewise.models.open import model_info
+from casewise.models.embedded import is_in_process
 from casewise.protocols import Opening, render_grading
 from casewise.runs.condition import Condition
-from casewise.runs.sampling import DrawSettings
 
 BYTES_PER_TOKEN = 4.0
 """Bytes of a prompt per token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean
@@ -177,34 +174,6 @@ def usual_seconds(estimate: CostEstimate, connections: int | None) -> float:
         return estimate.input_tokens / IN_PROCESS[0] + estimate.output_tokens / IN_PROCESS[1]
     waits = estimate.requests * FIRST_TOKEN_S + estimate.output_tokens / TOKENS_PER_S
     return waits / (connections or CONNECTIONS)
-
-
-def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:
-    """Refuse tools that a model can't take, and conversations beyond its window, where known.
-
-    Raises:
-        UsageError: There are tools, and it takes none; or a conversation is larger than its window
-            even by a low estimate.
-    """
-    if condition.tools and is_in_process(model):
-        raise UsageError(
-            f"{model} takes no tools, and the deployment has {len(condition.tools)}: ask a model "
-            "that is served (openai-api/SERVICE/NAME, vllm/NAME...)"
-        )
-    info = model_info(model)
-    window = CONTEXT_TOKENS if model == SMOLLM2 else info and (info.context_length or None)
-    if not window:
-        return
-    answer = draw.config.max_tokens or condition.protocol.answer_tokens
-    for opening in condition.openings:
-        size = len(opening.text.encode(errors="replace"))
-        # Tokens of twice the usual size in bytes: nothing that might fit is refused.
-        least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
-        if least > window:
-            raise UsageError(
-                f"{model}: a conversation of at least {least:,} tokens does not fit into its "
-                f"window of {window:,} (it begins: {opening.turns[-1][:40]!r})"
-            )
 
 
 def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:

@@ -186,7 +186,7 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
         judged=len(judged),
         total=cell.judgements,
         errors=len(stayed) + sum(len(attempts.open) for attempts in counted if failed),
-        tokens=_tokens_of(run, held),
+        tokens=_sum_of(log.tokens for log in held),
         log=latest.path,
         kinds=Counter(
             kind
@@ -228,15 +228,6 @@ class _Held:
         }
         tokens = _sum_of(tokens_of(record.usage) for record in records)
         return cls(Attempts.of_records(header, records), tokens, errors)
-
-
-def _tokens_of(run: LoggedRun, held: Sequence[_Held]) -> Tokens:
-    """Tokens of all parts, and of the whole log with the most judgements: it holds the others'."""
-    logs = list(zip(run.logs, held, strict=True))
-    whole = [log for header, log in logs if header.part is None]
-    parts = [log.tokens for header, log in logs if header.part is not None]
-    most = max(whole, key=lambda log: len(log.attempts.judged), default=None)
-    return _sum_of([*parts, *([most.tokens] if most is not None else [])])
 
 
 def _sum_of(parts: Iterable[Tokens]) -> Tokens:

@@ -20,6 +20,7 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import (
     EvalError,
     EvalLog,
+    EvalPlan,
     EvalResults,
     EvalSample,
     EvalStats,
@@ -71,7 +72,6 @@ from casewise.runs.samples import (
     file_name,
     make_config,
     make_spec,
-    make_steps,
     open_clients,
     open_pieces,
     scorer_of,
@@ -213,7 +213,7 @@ class PieceRun:
             self._writer = LogWriter(
                 f"{self._folder}/{file_name(spec)}",
                 spec,
-                make_steps(self.piece.cell, self.config),
+                EvalPlan(config=self.config),
                 make_redactor(),
             )
         return self._writer

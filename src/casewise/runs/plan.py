@@ -16,6 +16,7 @@ from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import ModelError, UsageError, choose_from
 from casewise.logs import TARGETS, RunKey, without_keys
 from casewise.models.client import BATCH_NOTE, Prices, check_batches
+from casewise.models.embedded import is_in_process
 from casewise.models.keys import refuse_password, refuse_secret
 from casewise.models.open import check_grader, check_name, known_prices
 from casewise.models.target import is_target, load_target, open_again
@@ -43,7 +44,6 @@ from casewise.runs.cost import (
     GRADE_TOKENS,
     CostEstimate,
     RequestCount,
-    check_window,
     doubt_notes,
     estimate,
     measure,
@@ -520,8 +520,8 @@ def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
     """Make the cell of a model under a condition, with the estimates of its cost.
 
     Raises:
-        UsageError: A setting that can't be given, a conversation larger than the model's window,
-            tools that the model can't take, or no batch interface.
+        UsageError: A setting that can't be given, tools that the model can't take, or no interface
+            of batches.
         ModelError: A model without its provider, or a provider that gives no log-probabilities
             under ``probability``.
     """
@@ -534,8 +534,11 @@ def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
         raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
     draw = make_draw(run, model, run.generate)
     check_taken("--generate", model, draw.settings, run.model_arg)
-    if protocol.acts:
-        check_window(planned.condition, draw, model)
+    if is_in_process(model) and (tools := planned.condition.tools):
+        raise UsageError(
+            f"{model} takes no tools, and the deployment has {len(tools)}: ask a model that is "
+            "served (openai-api/SERVICE/NAME, vllm/NAME...)"
+        )
     if model.startswith(f"{TARGETS}/"):
         planned, run = _fit_to_target(planned, draw, run)
     prices = _prices(run)

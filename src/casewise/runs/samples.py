@@ -5,8 +5,7 @@ run that it is a part of, and the place of each of its cases in the whole. So wh
 puts the parts together again, whatever wrote them, in whatever order, and however often.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalConfig, EvalDataset, EvalPlan, EvalPlanStep, EvalSpec
+from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -27,7 +26,6 @@ from inspect_ai.model import (
     Model,
     ModelConfig,
 )
-from inspect_ai.scorer import Metric, SampleScore
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 from pydantic import PrivateAttr, ValidationError, model_serializer
 
@@ -205,23 +203,6 @@ def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:
         yield to_sample(unit, condition, draw)
     if condition.script is not None and (opening := condition.script_opening) is not None:
         yield script_sample(condition.script, opening)
-
-
-def mean_of(name: str) -> Metric:
-    """The mean of a number over the scores in which it is defined; NaN where it is in none."""
-
-    # Inspect looks at the annotation to tell what a metric takes.
-    def compute(scores: list[SampleScore]) -> float:
-        values = [score.score.value for score in scores]
-        return mean(float(value[name]) for value in values if isinstance(value, Mapping))  # type: ignore[arg-type]
-
-    return compute
-
-
-def mean(numbers: Iterable[float]) -> float:
-    """The mean of the numbers that are defined; NaN of none."""
-    defined = [number for number in numbers if not math.isnan(number)]
-    return sum(defined) / len(defined) if defined else math.nan
 
 
 LARGEST = 1000
@@ -428,18 +409,6 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
         # By its full name, under which ``inspect score`` finds it again.
         scorers=[{"name": f"casewise/{scorer_of(cell)}", "options": options}],
     )
-
-
-def make_steps(cell: Cell, config: GenerateConfig) -> EvalPlan:
-    """Make the steps of a log: how cases are asked."""
-    protocol, tools = cell.planned.condition.protocol, cell.planned.condition.tools
-    params: dict[str, Any] = {"protocol": protocol.name}
-    if not cell.acts:
-        params |= {"samples": cell.draw.samples}
-    elif tools:
-        params |= {"tools": [tool.model_dump() for tool in tools]}
-    solver = "converse" if cell.acts else "ask"
-    return EvalPlan(steps=[EvalPlanStep(solver=f"casewise/{solver}", params=params)], config=config)
 
 
 def make_config(piece: Piece, model: Model) -> GenerateConfig:

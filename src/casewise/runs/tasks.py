@@ -7,13 +7,14 @@ Paper: Sun et al., CASE-Bench, ICML 2025, arXiv 2501.14940.
     inspect eval casewise/respond -T deployment=therapy-support --model vllm/NAME
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import GenerateConfig, get_model, modelapi
-from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.cases import ToolDefinition
@@ -29,7 +30,7 @@ from casewise.protocols import find_protocol
 from casewise.runs.asking import Ask, ask_unit, read_unit
 from casewise.runs.condition import Condition, make_condition, task_version
 from casewise.runs.plan import runs_of
-from casewise.runs.samples import grader_metadata, mean_of, samples_of, task_metadata
+from casewise.runs.samples import grader_metadata, samples_of, task_metadata
 from casewise.runs.sampling import DrawSettings, make_draw
 
 ACTS = "respond"
@@ -135,39 +136,26 @@ def _solve_by(ask: Ask) -> Solver:
 
 
 @metric
-def coverage() -> Metric:
-    """Share of the cases whose answer could be read, in 0..1."""
-    return mean_of("read")
-
-
-@metric
-def says_safe() -> Metric:
-    """Share of safe verdicts among the answers read, in 0..1; NaN where none was."""
-    return mean_of("says_safe")
-
-
-@metric
-def as_intended() -> Metric:
-    """Share of the verdicts read that equal the intended side, in 0..1; NaN where none can.
+def mean_of_defined() -> Metric:
+    """Mean of a number over the scores in which it is defined; NaN where it is in none.
 
     A first look only: ``casewise score`` measures against people.
     """
-    return mean_of("as_intended")
+
+    # Inspect looks at the annotation to tell what a metric takes.
+    def compute(scores: list[SampleScore]) -> float:
+        numbers = [score.score.as_float() for score in scores]
+        defined = [number for number in numbers if not math.isnan(number)]
+        return sum(defined) / len(defined) if defined else math.nan
+
+    return compute
 
 
-@metric
-def graded() -> Metric:
-    """Share of the replies that could be graded, in 0..1."""
-    return mean_of("graded")
+def _means(*names: str) -> dict[str, list[Metric]]:
+    return {name: [mean_of_defined()] for name in names}
 
 
-@metric
-def refuses() -> Metric:
-    """Share of refusals among the graded replies, in 0..1; a first look only."""
-    return mean_of("refusal")
-
-
-@scorer(metrics=[coverage(), says_safe(), as_intended()])
+@scorer(metrics=_means("read", "says_safe", "as_intended"))
 def read_answers(protocol: str) -> Scorer:
     """Read the answers to a case under a protocol, in English and in the language of the case."""
     read = read_unit(find_protocol(protocol))
@@ -178,7 +166,7 @@ def read_answers(protocol: str) -> Scorer:
     return score
 
 
-@scorer(metrics=[graded(), refuses()])
+@scorer(metrics=_means("graded", "refusal"))
 def grade_reply(grader: str | None = None, protocol: str = ACTS) -> Scorer:
     """Grade the reply that counts: by the provider's own signal, the offline reader, a model."""
 
