@@ -37,7 +37,6 @@ FILES: dict[str, str | bytes] = {
     "version.yaml": "version: 1.10\ncases: [{query: q}]\n",
     "a\nb's.jsonl": "{}\n",
     "cases.jsonl": f"{CASE}\n",
-    "long.jsonl": json.dumps({"query": "Why? " * 20_000}),
     "plain.csv": "a,b\n1,2\n",
     "twice.txt": "May I borrow a ladder?\nMay I borrow a ladder?\n",
     "queries.csv": "query\nMay I borrow a ladder?\n",

@@ -41,12 +41,12 @@ from casewise.logs import ESTIMATED, TARGETS, input_tokens
 from casewise.models.faults import (
     MAX_WAIT_S,
     REACTIONS,
+    Action,
     FailedRequestError,
     Fault,
     FaultCounts,
     FaultKind,
     FaultObserver,
-    Then,
     UnreadAnswerError,
     causes_of,
     classify,
@@ -343,7 +343,7 @@ class Server:
             seconds: Seconds after which the request would be sent again.
         """
         kind, reaction = fault.kind, REACTIONS[fault.kind]
-        if reaction.then is Then.WAIT:
+        if reaction.action is Action.WAIT:
             self._has_come = True
             self._rest(kind, seconds)
         elif kind is FaultKind.CONNECTION:
@@ -358,7 +358,7 @@ class Server:
             why = FailedRequestError(fault).plain
             if kind is FaultKind.UNTRUSTED:
                 why = f"{why_unconnected(error, self.url)}; {reaction.advice}"
-            for other in self.watch.servers if reaction.then is Then.STOP else ():
+            for other in self.watch.servers if reaction.action is Action.STOP else ():
                 # Without address and key nothing is known of an account.
                 if (other.url, other.key) == (self.url, self.key) != ("", None):
                     other.lose(why)
@@ -463,7 +463,7 @@ class PatientModel(Model):
                 seconds = seconds_before(met.total(), fault.wait)
                 server.fail(fault, error, seconds)
                 reaction = REACTIONS[kind]
-                is_spent = reaction.then is not Then.WAIT and met[kind] > reaction.times
+                is_spent = reaction.action is not Action.WAIT and met[kind] > reaction.times
                 if is_spent and kind in _OUTCOMES:
                     return ModelOutput.from_content(self.name, "", _OUTCOMES[kind])
                 # Another batch may take a day.
@@ -662,7 +662,7 @@ Usage = dict[str, ModelUsage]
 
 
 @dataclass(slots=True)
-class Underway:
+class SampleAttempt:
     """One attempt at one sample."""
 
     usual: Mapping[bool, ModelUsage] = field(default_factory=dict)

@@ -72,7 +72,7 @@ class FaultKind(StrEnum):
         return self.replace("_", " ")
 
 
-class Then(StrEnum):
+class Action(StrEnum):
     """Reaction to a fault."""
 
     WAIT = "wait"
@@ -88,7 +88,7 @@ class Then(StrEnum):
 class Reaction:
     """What is done about a kind of fault."""
 
-    then: Then
+    action: Action
     times: int = 0
     """Times that a request is asked again."""
     advice: str = ""
@@ -97,65 +97,65 @@ class Reaction:
     @property
     def is_final(self) -> bool:
         """Tell whether no later request of this run would do better."""
-        return self.then in (Then.LEAVE, Then.STOP)
+        return self.action in (Action.LEAVE, Action.STOP)
 
 
 _LATER = "then run the same command"
 _ADDRESS = "--model-base-url, the provider's ..._BASE_URL, or the url of a target"
 
 REACTIONS: Mapping[FaultKind, Reaction] = {
-    FaultKind.CONTENT_FILTER: Reaction(Then.CASE, 0, "the provider's filter stopped it"),
+    FaultKind.CONTENT_FILTER: Reaction(Action.CASE, 0, "the provider's filter stopped it"),
     FaultKind.CONTEXT_TOO_LONG: Reaction(
-        Then.CASE, 0, "the request is longer than the model's window"
+        Action.CASE, 0, "the request is longer than the model's window"
     ),
     FaultKind.NO_CREDIT: Reaction(
-        Then.STOP, 0, f"the account has no credit left: add some at the provider, {_LATER}"
+        Action.STOP, 0, f"the account has no credit left: add some at the provider, {_LATER}"
     ),
     FaultKind.BUDGET: Reaction(
-        Then.STOP,
+        Action.STOP,
         0,
         "the spending limit of the key is reached: raise it at the provider or gateway, " + _LATER,
     ),
     FaultKind.AUTHENTICATION: Reaction(
-        Then.LEAVE,
+        Action.LEAVE,
         0,
         "the key is wrong, missing or expired: check the provider's ..._API_KEY, or the headers "
         "of a target",
     ),
     FaultKind.QUOTA: Reaction(
-        Then.LEAVE, 0, "the provider takes no more requests for hours: run the same command then"
+        Action.LEAVE, 0, "the provider takes no more requests for hours: run the same command then"
     ),
     FaultKind.NO_MODEL: Reaction(
-        Then.LEAVE,
+        Action.LEAVE,
         0,
         f"there is no such model, or no such path: check the model's name, and {_ADDRESS}",
     ),
     FaultKind.REDIRECTED: Reaction(
-        Then.LEAVE,
+        Action.LEAVE,
         0,
         "nothing was sent there; if the server has moved, write its new address into " + _ADDRESS,
     ),
     FaultKind.NO_ACCESS: Reaction(
-        Then.LEAVE, 0, "the key has no permission for this model, or from this place"
+        Action.LEAVE, 0, "the key has no permission for this model, or from this place"
     ),
     FaultKind.UNTRUSTED: Reaction(
-        Then.LEAVE,
+        Action.LEAVE,
         0,
         "name a company's own authority in SSL_CERT_FILE, correct the address or the clock, or "
         "have the certificate renewed",
     ),
-    FaultKind.RATE_LIMITED: Reaction(Then.WAIT),
-    FaultKind.CONFLICT: Reaction(Then.AGAIN, 8),
-    FaultKind.TIMEOUT: Reaction(Then.AGAIN, 8),
-    FaultKind.SERVER_ERROR: Reaction(Then.AGAIN, 14),
-    FaultKind.CONNECTION: Reaction(Then.AGAIN, 14),
-    FaultKind.UNREADABLE: Reaction(Then.AGAIN, 3),
-    FaultKind.NO_CHOICES: Reaction(Then.AGAIN, 1),
+    FaultKind.RATE_LIMITED: Reaction(Action.WAIT),
+    FaultKind.CONFLICT: Reaction(Action.AGAIN, 8),
+    FaultKind.TIMEOUT: Reaction(Action.AGAIN, 8),
+    FaultKind.SERVER_ERROR: Reaction(Action.AGAIN, 14),
+    FaultKind.CONNECTION: Reaction(Action.AGAIN, 14),
+    FaultKind.UNREADABLE: Reaction(Action.AGAIN, 3),
+    FaultKind.NO_CHOICES: Reaction(Action.AGAIN, 1),
     # It would be written, and paid, as long again.
-    FaultKind.TOO_LONG: Reaction(Then.CASE),
-    FaultKind.OTHER_MODEL: Reaction(Then.AGAIN, 3),
-    FaultKind.REFUSED: Reaction(Then.CASE),
-    FaultKind.OTHER: Reaction(Then.AGAIN, 3),
+    FaultKind.TOO_LONG: Reaction(Action.CASE),
+    FaultKind.OTHER_MODEL: Reaction(Action.AGAIN, 3),
+    FaultKind.REFUSED: Reaction(Action.CASE),
+    FaultKind.OTHER: Reaction(Action.AGAIN, 3),
 }
 """What is done; 14 times take eight minutes in all."""
 

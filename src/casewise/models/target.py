@@ -37,7 +37,7 @@ from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import quoted
 from casewise.files.yaml import read_model
 from casewise.logs import TARGETS, calls_of, message_text
-from casewise.models.faults import REACTIONS, FailedRequestError, Then, UnreadAnswerError, classify
+from casewise.models.faults import FailedRequestError, UnreadAnswerError, classify
 from casewise.models.keys import MissingError, redacted
 from casewise.models.provider import tool_form
 from casewise.models.target_file import TargetFile, value_of
@@ -255,10 +255,6 @@ class TargetModel(ModelAPI):
     def connection_key(self) -> str:
         """Name under which Inspect counts connections: the address, or the function."""
         return str(self.base_url or self.model_name)
-
-    def should_retry(self, ex: Exception) -> bool:
-        """Tell whether another attempt may do better."""
-        return REACTIONS[classify(ex).kind].then in (Then.WAIT, Then.AGAIN)
 
     async def generate(
         self,

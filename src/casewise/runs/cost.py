@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from casewise.cases import Case
 from casewise.choices import grader_words, rules_first
 from casewise.logs import ESTIMATED, TokenUsage, input_tokens
-from casewise.models.client import Prices, Underway
+from casewise.models.client import Prices, SampleAttempt
 from casewise.models.embedded import is_in_process
 from casewise.protocols import Opening, render_grading
 from casewise.runs.condition import Condition
@@ -225,7 +225,7 @@ class Budget:
         self._count = 0
         self._prices = prices
         self._expected = expected
-        self._live: dict[int, Underway] = {}
+        self._live: dict[int, SampleAttempt] = {}
         self._room = asyncio.Event()
 
     @property
@@ -254,7 +254,7 @@ class Budget:
         in_flight = len(self._live) * usual + sum(max(0.0, dollars) for dollars in above)
         return self._before + self._settled + in_flight
 
-    async def admit(self, sample: Underway) -> None:
+    async def admit(self, sample: SampleAttempt) -> None:
         """Let a sample ask, or hold it until there is room.
 
         Raises:
@@ -268,7 +268,7 @@ class Budget:
             await self._room.wait()
         self._live[id(sample)] = sample
 
-    def end(self, sample: Underway, *, judged: bool) -> None:
+    def end(self, sample: SampleAttempt, *, judged: bool) -> None:
         """End a sample's attempt, and count its cost.
 
         Args:
@@ -290,7 +290,7 @@ class Budget:
         self._room.set()
         self._room = asyncio.Event()
 
-    def _cost(self, sample: Underway) -> float:
+    def _cost(self, sample: SampleAttempt) -> float:
         return cost_of(tokens_of(sample.usage), self._prices)
 
 

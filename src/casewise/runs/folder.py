@@ -171,7 +171,7 @@ def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
-    held = [_Held.of(header, cell) for header in run.logs]
+    held = [_LogContents.of(header, cell) for header in run.logs]
     counted = counting([log.attempts for log in held])
     # Another start may have had more cases.
     wanted = set(cell.planned.condition.sample_ids)
@@ -202,7 +202,7 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _LogContents:
     """Part of a cell that one log holds."""
 
     attempts: Attempts
@@ -211,7 +211,7 @@ class _Held:
     """Kinds of the errors that cases ended in."""
 
     @classmethod
-    def of(cls, header: LogHeader, cell: Cell) -> "_Held":
+    def of(cls, header: LogHeader, cell: Cell) -> "_LogContents":
         """Part that a log holds; epochs that the cell doesn't ask for are left out."""
         epochs = range(1, cell.request.epochs + 1)
         if header.part is not None and header.all_judged:

@@ -37,7 +37,7 @@ from casewise.models.client import (
     CONNECTIONS,
     UNREACHABLE_S,
     ModelLostError,
-    Underway,
+    SampleAttempt,
     Watch,
 )
 from casewise.models.embedded import WINDOW, InProcess, is_in_process
@@ -249,7 +249,7 @@ class PieceRun:
         """
         self._open()
         begun, started = monotonic(), _now()
-        under = Underway(self.piece.cell.usual)
+        under = SampleAttempt(self.piece.cell.usual)
         assert not isinstance(sample.input, str)
         state = _State(list(sample.input), sample.metadata or {})
         outcome: Score | EvalError
@@ -294,7 +294,7 @@ class PieceRun:
             return without_texts(sampled, self.piece.cell.model)
         return sampled
 
-    async def _ask_and_read(self, sample: Sample, state: _State, under: Underway) -> Score:
+    async def _ask_and_read(self, sample: Sample, state: _State, under: SampleAttempt) -> Score:
         context, clients, cell = self._context, self.clients, self.piece.cell
         self._check()
         if context.budget is not None:
@@ -319,7 +319,7 @@ class PieceRun:
         for client in self.clients.all:
             client.server.check()
 
-    def _count(self, outcome: Score | EvalError, under: Underway) -> None:
+    def _count(self, outcome: Score | EvalError, under: SampleAttempt) -> None:
         """Count the outcome and the tokens of a case, for the header."""
         _add(self._stats.model_usage, under.usage)
         if (used := under.graders_usage) is not None:
