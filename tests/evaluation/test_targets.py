@@ -394,8 +394,7 @@ def test_bad_functions(cli: Cli, tmp_path: Path) -> None:
     write_functions(tmp_path, "bot_raises", "import os\nKEY = os.environ['BOT']")
     for target, message in (
         ("absent_bot:answer", "no such module: expected absent_bot.py in"),
-        ("bot_bad:absent", "bot_bad has no function 'absent': choose from answer, slowly, wrong"),
-        ("bot_bad:none", "expected def none(messages: list[dict]) -> str"),
+        ("bot_bad:absent", "has no function 'absent': expected def absent(messages: list[dict])"),
         ("bot_raises:answer", "can't be imported: KeyError (bot_raises.py, line 2): 'BOT'"),
         ("bot_bad:wrong", "bot_bad:wrong returned int: expected a text, or a mapping with content"),
     ):

@@ -34,17 +34,14 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import digest
 from casewise.errors import CasewiseError, ModelError, UsageError
-from casewise.files import quoted
 from casewise.files.yaml import read_model
 from casewise.logs import TARGETS, calls_of, message_text
-from casewise.models.faults import FailedRequestError, UnreadAnswerError, classify
+from casewise.models.faults import FailedRequestError, classify
 from casewise.models.keys import MissingError, redacted
 from casewise.models.provider import tool_form
 from casewise.models.target_file import TargetFile, value_of
 from casewise.models.target_http import Bot, TargetAnswer
 
-MOST_MISSES = 4
-"""Answers without a reply, before the first with one, after which the target is given up."""
 SESSION = "session"
 """Key in a reply's metadata of the id of its conversation."""
 DECLINED = "declined"
@@ -186,16 +183,10 @@ def _load_function(given: str, folder: str) -> Target:
         ) from None
     function = getattr(module, name, None)
     if not callable(function):
-        functions = [one for one, value in vars(module).items() if inspect.isfunction(value)]
-        known = f": choose from {', '.join(functions)}" if functions else ""
-        raise UsageError(f"{given}: {module_name} has no function {name!r}{known}")
-    try:
-        inspect.signature(function).bind([])
-    except TypeError:
         raise UsageError(
-            f"{given}: {name} can't be called with one argument: expected "
+            f"{given}: {module_name} has no function {name!r}: expected "
             f"def {name}(messages: list[dict]) -> str"
-        ) from None
+        )
     source = inspect.getsourcefile(module)
     text = Path(source).read_text("utf-8", errors="replace") if source else ""
     arguments = {"target": given, "folder": folder, "version": f"v{digest(name, text)}"}
@@ -244,8 +235,6 @@ class TargetModel(ModelAPI):
         self.target = open_again(model_args)
         self.client: Bot | None = None
         """Client of a bot behind an address; None for a function."""
-        self._misses: int | None = 0
-        """Answers without a reply; None once an answer had one."""
         if isinstance(spec := self.target.spec, TargetFile):
             if lacking := spec.missing():
                 raise MissingError(f"{self.target.given}, {lacking}")
@@ -268,7 +257,7 @@ class TargetModel(ModelAPI):
         Raises:
             ResponseError: The bot's status is no success.
             FailedRequestError: The function raised an error.
-            ModelError: The target doesn't fit the conversation, or no answer has a reply.
+            ModelError: The target doesn't fit the conversation.
             UnreadAnswerError: The answer has no reply.
         """
         if self.client is None:
@@ -286,25 +275,9 @@ class TargetModel(ModelAPI):
         known = case | self._values(spec, input, tools, config)
         reading = TargetAnswer()
         for last in turns if replays else turns[-1:]:
-            reading = await self._ask(self.client, known | {"last": last, "session": session})
+            reading = await self.client.ask(known | {"last": last, "session": session})
             session = reading.session or session
         return self._output(reading, session if "session" in spec.places else None)
-
-    async def _ask(self, client: Bot, values: Mapping[str, Any]) -> TargetAnswer:
-        try:
-            reading = await client.ask(values)
-        except UnreadAnswerError as error:
-            if self._misses is None:
-                raise
-            self._misses += 1
-            if self._misses < MOST_MISSES:
-                raise
-            raise ModelError(
-                f"{self.target.given}: no reply in the first {self._misses} answers: {error} "
-                f"(casewise target check {quoted(self.target.given)} shows one)"
-            ) from None
-        self._misses = None
-        return reading
 
     async def _call(self, messages: list[dict[str, Any]]) -> TargetAnswer:
         """Result of the function, called in a thread unless it is asynchronous."""
