@@ -329,10 +329,10 @@ class GraderServer:
     def load(self, grader: str) -> Callable[..., list[protocols.Graded]]:
         """``grade_replies`` of a grader, a model's name, and its requests."""
         with err().status("loading"):
-            from casewise.models import check_grader, refuse_password
+            from casewise.models import check_name, refuse_password
             from casewise.runs import grade_replies
         refuse_password("--model-base-url", self.model_base_url)
-        check_grader(grader)
+        check_name(grader)
         return functools.partial(
             grade_replies, base_url=self.model_base_url, max_connections=self.max_connections
         )

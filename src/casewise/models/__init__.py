@@ -19,7 +19,7 @@ from casewise.models.embedded import (
     weights_path,
 )
 from casewise.models.keys import redacted, refuse_password, refuse_secret
-from casewise.models.open import TargetCheck, check_grader, check_target
+from casewise.models.open import TargetCheck, check_name, check_target
 
 __all__ = [
     "InProcess",
@@ -28,7 +28,7 @@ __all__ = [
     "SMOLLM2",
     "TargetCheck",
     "TokenPlace",
-    "check_grader",
+    "check_name",
     "check_target",
     "plain_turns",
     "redacted",

@@ -2,11 +2,11 @@
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -19,8 +19,7 @@ from inspect_ai.model import (
     get_model_info,
 )
 
-from casewise.choices import RULES
-from casewise.errors import ModelError, UsageError, install_hint
+from casewise.errors import ModelError, install_hint
 from casewise.models.client import (
     BATCH_PRICE,
     CONNECTIONS,
@@ -114,40 +113,6 @@ def check_name(model: str) -> None:
     )
 
 
-def check_grader(name: str) -> None:
-    """Refuse a grader that is no model's name, and a misspelt ``rules``.
-
-    Raises:
-        ModelError: There is no provider in it.
-        UsageError: It is nearly ``rules``.
-    """
-    if "/" not in name and get_close_matches(name.lower(), [RULES]):
-        raise UsageError(
-            f"--grader {name}: did you mean {RULES!r}? Choose {RULES} (offline), or a model as "
-            "PROVIDER/NAME, such as openai/gpt-4o"
-        )
-    check_name(name)
-
-
-def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str | None:
-    """Check a model without a request, and without loading weights.
-
-    Returns:
-        Message on what its provider lacks (a key, a package), which the plan does not need; None
-        if nothing.
-
-    Raises:
-        ModelError: No provider, no model of that form, or no address of a web server.
-    """
-    if loads_weights(name, base_url):
-        return _without_hf(name)
-    try:
-        open_model(name, base_url=base_url, model_args=model_args)
-    except MissingError as error:
-        return str(error)
-    return None
-
-
 def server_address(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str:
     """Address of a model's server, in one spelling; empty of a model that is loaded here."""
     if name.startswith(_SERVED):
@@ -163,22 +128,32 @@ def server_address(name: str, base_url: str | None, model_args: Mapping[str, Any
 
 
 def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tuple[str, ...]:
-    """Check models by name, address and arguments of their clients; see ``check_model``.
+    """Check models without a request, and without loading weights.
+
+    Args:
+        models: Name, address and arguments of the client of each.
 
     Returns:
-        Messages on what their providers lack.
+        Messages on what their providers lack (a key, a package), which a plan does not need.
 
     Raises:
-        ModelError: Any of them is wrong; the message has a line for each.
+        ModelError: No provider, no model of that form, or no address of a web server; the message
+            has a line for each.
     """
     models = list(models)
     wrong, lacking = dict[str, None](), dict[str, None]()
-    for place, given in enumerate(models):
-        if given not in models[:place]:
-            try:
-                lacking |= dict.fromkeys(filter(None, [check_model(*given)]))
-            except ModelError as error:
-                wrong[str(error)] = None
+    for place, (name, base_url, model_args) in enumerate(models):
+        if (name, base_url, model_args) in models[:place]:
+            continue
+        try:
+            if not loads_weights(name, base_url):
+                open_model(name, base_url=base_url, model_args=model_args)
+            elif message := _without_hf(name):
+                lacking[message] = None
+        except MissingError as error:
+            lacking[str(error)] = None
+        except ModelError as error:
+            wrong[str(error)] = None
     if wrong:
         raise ModelError("\n".join(wrong))
     return tuple(lacking)
@@ -254,9 +229,7 @@ def _open(name: str, base_url: str | None, model_args: dict[str, Any]) -> Model:
 
 def plain(text: str) -> str:
     """A message of Inspect's without its markup, on one line."""
-    from rich.text import Text
-
-    return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())
+    return " ".join(re.sub(r"\[/?[a-z ]+\]", "", text).removeprefix("ERROR:").split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from casewise.logs import (
 from casewise.models.client import PatientModel
 from casewise.models.embedded import InProcess
 from casewise.models.faults import failed
-from casewise.models.open import ATTEMPT_TIMEOUT_S, check_grader, in_own_loop, open_model
+from casewise.models.open import ATTEMPT_TIMEOUT_S, check_name, in_own_loop, open_model
 from casewise.models.target import DECLINED, TargetModel, tell_case
 from casewise.protocols import (
     MAX_TOKENS,
@@ -432,7 +432,7 @@ def grade_replies(
         ModelError: The model can't be opened, or every request fails.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    check_grader(grader)
+    check_name(grader)
     usual = GenerateConfig(attempt_timeout=ATTEMPT_TIMEOUT_S)
     model = open_model(grader, base_url=base_url, connections=max_connections, usual=usual)
     errors: dict[int, Exception] = {}

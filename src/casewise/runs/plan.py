@@ -18,7 +18,7 @@ from casewise.logs import TARGETS, RunKey, without_keys
 from casewise.models.client import BATCH_NOTE, Prices, check_batches
 from casewise.models.embedded import is_in_process
 from casewise.models.keys import refuse_password, refuse_secret
-from casewise.models.open import check_grader, check_name, known_prices
+from casewise.models.open import check_name, known_prices
 from casewise.models.target import is_target, load_target, open_again
 from casewise.options import (
     NONE,
@@ -167,7 +167,7 @@ def _checked(option: Option, given: Any) -> Any:
 def _read_grader(text: str) -> str | None:
     grader = read_grader(text)
     if (model := grading_model(grader)) is not None:
-        check_grader(model)
+        check_name(model)
     return None if grader == RULES else grader
 
 
