@@ -126,7 +126,7 @@ NAMED = {
     "category": "Straftaten gegen Kinder",
     "model": "openrouter/meta-llama/llama-3.1-70b",
     "variant": "reference-api;card=therapy-support;vary=filler-4k,seed=3",
-    "prompt_version": "file/my prompt.txt@2a09eb70",
+    "prompt_version": "file/my prompt.txt@2a09eb70 + casewise/binary-judge-1.es@0a1b2c3d",
 }
 
 

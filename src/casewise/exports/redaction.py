@@ -95,8 +95,8 @@ show_words = _like(r"[a-z_-]{1,20}( [a-z_-]{1,20})*|", "word")
 show_options = _like(r"[\w.=,:@+ -]{1,80}", "option", ";")
 """Options on the command line: parts joined by semicolons."""
 
-show_prompt = _like(rf"({_NAME}/)?{_NAME}", "prompt")
-"""The version of a prompt: where it is from, a slash, its name and hash."""
+show_prompt = _like(rf"({_NAME}/)?{_NAME}", "prompt", " + ")
+"""Versions of prompts: where each is from, a slash, its name and hash."""
 
 _show_reason = _like(r"[A-Za-z0-9 ,:()'-]{1,100}", "reason")
 """Reason why a run did not end: a sentence of ours, without a line's end or a quote."""

@@ -18,7 +18,6 @@ from casewise.transcripts.placing import (
     reply_of,
 )
 from casewise.transcripts.reading import read_columns, read_conversations
-from casewise.transcripts.tools import turns_of_messages
 
 __all__ = [
     "BadLine",
@@ -40,5 +39,4 @@ __all__ = [
     "read_columns",
     "read_conversations",
     "reply_of",
-    "turns_of_messages",
 ]

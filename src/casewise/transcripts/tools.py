@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import Turn, opened
+from casewise.cases import opened
 from casewise.errors import InputError
 from casewise.files import address_of
 from casewise.logs import provider_refused, read_samples
@@ -171,17 +171,8 @@ def _pyrit_conversation(
 # --- Inspect ----------------------------------------------------------------------------------
 
 
-def turns_of_messages(messages: Sequence[Any]) -> tuple[Turn, ...]:
-    """The turns that Inspect's messages are; reasoning is no part of what is said.
-
-    Raises:
-        UnreadableError: One of them is none.
-    """
-    return turns_of([_message(message) for message in messages])
-
-
 def _message(message: Any) -> dict[str, Any]:
-    """One of Inspect's messages as the chat format has it."""
+    """One of Inspect's messages as the chat format has it; reasoning is no part of what is said."""
     plain = {"role": message.role, "content": message.text}
     if message.role == "assistant" and message.tool_calls:
         plain["tool_calls"] = [
@@ -231,7 +222,7 @@ def _sample_conversation(found: tuple[Any, Any], place: str) -> Conversation:
     named = sample.metadata or {}
     return Conversation(
         id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
-        turns=turns_of_messages(sample.messages),
+        turns=turns_of(list(map(_message, sample.messages))),
         line=number_of(place),
         category=_text(named.get("category")),
         model=log.eval.model,
