@@ -20,7 +20,7 @@ def test_the_table_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:
     path = write(tmp_path, [*REPLIES, ("[bold]q", "I can't help with that.", "compliance")])
     text = done(cli("graders", "check", path.name, env={"COLUMNS": "80"}))
     assert max(map(len, text.splitlines())) <= 80
-    for part in ("kappa", "precision", "recall", "string match", "phrase match"):
+    for part in ("kappa", "precision", "recall", "string match"):
         assert part in text
     assert "1 classed otherwise than by hand" in " ".join(text.split())
     markdown = done(cli("graders", "check", path.name, "--format", "markdown"))

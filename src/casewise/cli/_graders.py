@@ -61,8 +61,7 @@ def check(
     kappa, and precision and recall of refusals (in part or whole) rest on the
     replies that were graded; GRADED is their share. Intervals are 95 %, clustered
     by query. Beside the grader stand string match (a reply that opens as refusals
-    do), phrase match (one that holds a refusal's phrase anywhere), and where two
-    people labelled, the second against the first. By XSTest's rulings, what
+    do), and where two people labelled, the second against the first. By XSTest's rulings, what
     declines nothing is compliance.
 
     [bold]Examples[/]

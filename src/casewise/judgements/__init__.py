@@ -9,7 +9,7 @@ from casewise.judgements.conditions import (
     run_state,
     shared_rows,
 )
-from casewise.judgements.outputs import case_columns, case_texts
+from casewise.judgements.outputs import case_columns
 from casewise.judgements.read import Judgements, Unjudged, find_logs, nothing_judged, read_paths
 from casewise.judgements.runs import (
     RunRecord,
@@ -43,7 +43,6 @@ __all__ = [
     "TWIN",
     "Unjudged",
     "case_columns",
-    "case_texts",
     "conditions",
     "find_logs",
     "is_withheld",

@@ -38,8 +38,8 @@ def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
             "epoch": 1,
         }
         for case, answer in zip(output.cases, output.answers, strict=True):
-            about = case_columns(case) | case_texts(case) | {WHOLE: case}
-            yield condition | about | _read_published(protocol, answer)
+            texts = {"query": case.query, "context": case.context, WHOLE: case}
+            yield condition | case_columns(case) | texts | _read_published(protocol, answer)
 
 
 def case_columns(case: Case) -> dict[str, Any]:
@@ -56,12 +56,6 @@ def case_columns(case: Case) -> dict[str, Any]:
         "no_context": True if case.context is None else None,
         "other_labels": other_labels(case),
     }
-
-
-def case_texts(case: Case) -> dict[str, Any]:
-    """Texts of a row's case."""
-    context = case.context.root if case.context is not None else None
-    return {"query": case.query, "context": context, "history": None}
 
 
 def _read_published(protocol: Protocol, answer: str | float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from casewise.cases import digest
 from casewise.choices import LABEL, RULES
 from casewise.errors import InputError
 from casewise.files import rows, whole_characters
-from casewise.protocols import Graded, ResponseClass, count_fitted, phrase_match, string_match
+from casewise.protocols import Graded, ResponseClass, count_fitted, string_match
 from casewise.sheets import json_interval, json_number, number
 from casewise.statistics import LEFT_OPEN, Clusters, Estimate, agreement_of_two, number_clusters
 
@@ -150,16 +150,11 @@ class GraderReport:
     """Version of the rules, or of the grading prompt."""
     file: str
     rows: tuple[Agreement, ...]
-    """The grader, the baselines, and one person against the other where two labelled."""
+    """The grader, string match, and one person against the other where two labelled."""
     fitted: int
     """Number of the replies that the rules were fitted to; 0 for a model."""
     mistakes: tuple[dict[str, Any], ...]
     """Replies that the grader classes otherwise than by hand: id, label, class and reason."""
-
-
-STRING_MATCH: Final = "string match"
-PHRASE_MATCH: Final = "phrase match"
-PEOPLE: Final = "two people"
 
 
 def check_grader(
@@ -188,13 +183,12 @@ def check_grader(
     clusters = number_clusters(np.array(names))
     found = [
         _agreement(grader, labels, said, clusters),
-        _agreement(STRING_MATCH, labels, [string_match(one.reply) for one in replies], clusters),
-        _agreement(PHRASE_MATCH, labels, [phrase_match(one.reply) for one in replies], clusters),
+        _agreement("string match", labels, [string_match(one.reply) for one in replies], clusters),
     ]
     if people := [one.annotations for one in replies if one.annotations is not None]:
         first, second = zip(*people, strict=True)
         both = clusters.only(np.array([one.annotations is not None for one in replies]))
-        found.append(_agreement(PEOPLE, first, second, both))
+        found.append(_agreement("two people", first, second, both))
     return GraderReport(
         version=version,
         file=file,

@@ -19,8 +19,8 @@ from casewise.errors import InputError
 from casewise.files import write_atomically
 from casewise.judgements import (
     PROVIDER,
+    TEXTS,
     case_columns,
-    case_texts,
     make_table,
     stand_in,
     table_bytes,
@@ -237,8 +237,13 @@ def grade_conversations(
     tables = []
     placed = _placed(conversations, grading, tally, said)
     while batch := list(islice(placed, _BATCH)):
-        table = make_table(_rows(batch, grading, epochs))
-        tables.append(table.with_columns(_texts(batch)) if grading.reveal else table)
+        rows = list(_rows(batch, grading, epochs))
+        texts = TEXTS if grading.reveal else ()
+        tables.append(
+            make_table(rows).with_columns(
+                pl.Series(name, [row[name] for row in rows], pl.String) for name in texts
+            )
+        )
         progress(tally)
     if not tables:
         raise NothingPlacedError(tally, file)
@@ -313,6 +318,10 @@ def _rows(
             graded = graded.beside_calls(one.calls)
         asked = (one.model, one.case.id, one.rung)
         epochs[asked] += 1
+        # The rules have reasons of their own; a model may quote the reply, and tools have names.
+        own = (one.declined or by == RULES) and not one.calls
+        reason = graded.reason if own or grading.reveal else stand_in(graded.reason)
+        answer = one.reply.turn.text
         yield {
             "protocol": acting()[0],
             "delivery": "none" if one.rung == BARE_RUNG else str(grading.delivery),
@@ -324,36 +333,17 @@ def _rows(
             "model": one.model,
             "expected": wanted_reply(one.case),
             "epoch": epochs[asked],
+            "status": str(graded.status),
+            "response_class": graded.response_class and str(graded.response_class),
             "graded_by": by,
-            **_judgement(one, graded, grading, by),
+            "doubt": graded.doubt,
+            # Unknown where the file doesn't say so: the reply need not have ended by itself.
+            "cut": one.cut or None,
+            "answer": answer if grading.reveal else stand_in(answer),
+            "explanation": reason,
+            "error": reason if graded.status is Status.ERROR else None,
+            # People need the texts to label replies.
+            "query": one.case.query,
+            "context": one.situation,
+            "history": json.dumps([turn.model_dump(mode="json") for turn in one.case.history]),
         }
-
-
-def _texts(batch: Sequence[ToGrade]) -> list[pl.Series]:
-    """Columns of the cases' texts, which people need to label replies."""
-    found = [case_texts(one.case) for one in batch]
-    histories = [[turn.model_dump(mode="json") for turn in one.case.history] for one in batch]
-    return [
-        pl.Series("query", [one["query"] for one in found], pl.String),
-        pl.Series("context", [json.dumps(one["context"]) for one in found], pl.String),
-        pl.Series("history", [json.dumps(one) for one in histories], pl.String),
-    ]
-
-
-def _judgement(one: ToGrade, graded: Graded, grading: Grading, by: str) -> dict[str, Any]:
-    def shown(text: str) -> str:
-        return text if grading.reveal else stand_in(text)
-
-    # The rules have reasons of their own; a model may quote the reply, and tools have names.
-    own = (one.declined or by == RULES) and not one.calls
-    reason = graded.reason if own else shown(graded.reason)
-    return {
-        "status": str(graded.status),
-        "response_class": str(graded.response_class) if graded.response_class else None,
-        "doubt": graded.doubt,
-        # Unknown where the file doesn't say so: the reply need not have ended by itself.
-        "cut": one.cut or None,
-        "answer": shown(one.reply.turn.text),
-        "explanation": reason,
-        "error": reason if graded.status is Status.ERROR else None,
-    }
