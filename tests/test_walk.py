@@ -8,8 +8,9 @@ from pathlib import Path
 from conftest import ROOT, clean_env
 from support.weights import weights
 
-RUN, SCORE = 58, 40
-"""Most files whose functions the first run calls, and ``casewise score`` of published outputs."""
+RUN, JUDGED, SCORE = 59, 37, 40
+"""Most files whose functions the first run calls, those of them before its scores, and
+``casewise score`` of published outputs."""
 
 
 def walk(folder: Path, *arguments: str | Path) -> list[str]:
@@ -47,6 +48,7 @@ def test_the_first_run_visits_few_files_and_the_docs_name_each(tmp_path: Path) -
     assert "sheets/_table.py" in files, "the run printed no table"
     assert set(files) == described()[0]
     assert len(files) <= RUN
+    assert files.index("judgements/read.py") <= JUDGED
 
 
 def test_scoring_published_outputs_visits_few_files(casebench: Path, tmp_path: Path) -> None:
