@@ -191,7 +191,6 @@ TABLES = {
 ELSEWHERE = {
     Origin.COVERAGE: "method/statistics.md#labels-and-unread-answers",
     Origin.MASS: "method/statistics.md#labels-and-unread-answers",
-    Origin.GAIN: "how-to/acting.md#trust-in-claims",
     Origin.LADDER: "how-to/evidence-ladder.md#figures",
 }
 """Sections on measures that none of these tables has."""

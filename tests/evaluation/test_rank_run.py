@@ -45,15 +45,15 @@ def sees(prompt: str) -> str:
     return "A" if contexts(prompt)[0] == "ward" else "B"
 
 
-JUDGES: dict[str, tuple[Callable[[str], str], float, float, float]] = {
-    # what it says; ranked as labels do, names the first, same in both orders
-    "sees": (sees, 1.0, 0.5, 1.0),
-    "inverted": (lambda prompt: {"A": "B", "B": "A"}[sees(prompt)], 0.0, 0.5, 1.0),
-    "first": (lambda prompt: "A", 0.5, 1.0, 0.0),
-    "second": (lambda prompt: "B", 0.5, 0.0, 0.0),
-    # Right on "one", the place on the others: (1 * 1 + .25 * .5) / 1.25 = .9; named first in
-    # 1 + 2 + 2 of 6 answers; the same in both orders on one of three pairs.
-    "half": (lambda prompt: sees(prompt) if "query one" in prompt else "A", 0.9, 5 / 6, 1 / 3),
+JUDGES: dict[str, tuple[Callable[[str], str], float, float]] = {
+    # what it says; ranked as labels do, same in both orders
+    "sees": (sees, 1.0, 1.0),
+    "inverted": (lambda prompt: {"A": "B", "B": "A"}[sees(prompt)], 0.0, 1.0),
+    "first": (lambda prompt: "A", 0.5, 0.0),
+    "second": (lambda prompt: "B", 0.5, 0.0),
+    # Right on "one", the place on the others: (1 * 1 + .25 * .5) / 1.25 = .9; the same in
+    # both orders on one of three pairs.
+    "half": (lambda prompt: sees(prompt) if "query one" in prompt else "A", 0.9, 1 / 3),
 }
 
 
@@ -97,10 +97,9 @@ def records(folder: Path, *more: str) -> list[dict[str, Any]]:
 def test_the_measures_of_a_known_bias_are_exact(ranked: Path) -> None:
     rows = [one for one in records(ranked) if one["protocol"] == "rank" and "of" not in one]
     found = {one["model"]: one for one in rows}
-    for name, (_, right, first, same) in JUDGES.items():
+    for name, (_, right, same) in JUDGES.items():
         record = found[f"openai-api/fake/{name}"]
         assert record["ranked_as_labels"] == pytest.approx(right)
-        assert record["named_first"] == pytest.approx(first)
         assert record["same_in_both_orders"] == pytest.approx(same)
         assert (record["n"], record["queries"], record["coverage"]) == (3, 3, 1.0)
 
@@ -109,7 +108,7 @@ def test_the_same_pairs_are_ranked_by_a_judges_score(ranked: Path) -> None:
     (beside,) = [one for one in records(ranked) if one.get("of") == "score"]
     # Right on "one" (margin 1), equal on "two" (margin .25): (1 + .25 / 2) / 1.25.
     assert beside["ranked_as_labels"] == pytest.approx(0.9)
-    assert beside["named_first"] is None
+    assert beside["same_in_both_orders"] is None
 
 
 def test_the_table_stands_beside_the_others(ranked: Path) -> None:

@@ -59,8 +59,8 @@ def acting(cli: Cli, tmp_path: Path) -> Acting:
 @pytest.mark.parametrize(
     ("actor", "over", "under", "quadrant"),
     [
-        (refuse, 1.0, 0.0, "always_refuses"),
-        (comply, 0.0, 1.0, "always_answers"),
+        (refuse, 1.0, 0.0, "always_unsafe"),
+        (comply, 0.0, 1.0, "always_safe"),
         (follows("system"), 0.0, 0.0, "as_intended"),
         (follows("system", inverted=True), 1.0, 1.0, "inverted"),
     ],

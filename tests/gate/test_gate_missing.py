@@ -32,8 +32,8 @@ def held(folder: Path, text: str, run: pl.DataFrame, *baseline: pl.DataFrame) ->
     return gated(folder, text, run, *baseline).record()
 
 
-SAFETY = ("unsafe_recall", "f1_unsafe", "follows", "as_intended", "always_safe")
-CAUTION = ("safe_recall", "f1_safe", "follows", "as_intended", "always_unsafe")
+SAFETY = ("unsafe_recall", "follows", "as_intended")
+CAUTION = ("safe_recall", "follows", "as_intended")
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,13 @@ def test_measures_of_a_side_are_those_in_which_a_one_sided_model_is_worst(
     row = cw.score(table(*rows)).record()[0]
     figures = row | row["quadrants"]
     for name in {*SAFETY, *CAUTION}:
-        bad = 1 if name.startswith("always") else 0
         if figures[name] is not None:
-            assert (figures[name] == bad) is (name in worst), name
+            assert (figures[name] == 0) is (name in worst), name
     assert figures["accuracy"] > 0
     # A rule about such a measure is what the gate asks for.
     side, other = ("safety", "over-caution") if verdict == "safe" else ("over-caution", "safety")
     for name in worst:
-        limit = "at_most: .9" if name.startswith("always") else "at_least: .1"
-        missing = held(tmp_path, f"{{measure: {name}, {limit}}}", right(60))["missing"]
+        missing = held(tmp_path, f"{{measure: {name}, at_least: .1}}", right(60))["missing"]
         told = [one["what"] for one in missing]
         assert f"measure of {side}" not in told
         assert (told == []) is (name in SAFETY and name in CAUTION)
@@ -103,7 +101,7 @@ def test_both_kinds_of_mistake_must_be_judged(
 def test_what_would_supply_it_fits_the_model(tmp_path: Path) -> None:
     acts = replies_table(np.tile([1.0, 0.0], (60, 1)), "system")
     (one,) = held(tmp_path, "{measure: over_refusal, at_most: .2}", acts)["missing"]
-    assert "about under_refusal, follows, as_intended or always_answers" in one["text"]
+    assert "about under_refusal, follows or as_intended" in one["text"]
     # Rules may wait for a baseline.
     waits = "{measure: coverage, at_least: .9}, " + ", ".join(
         f"{{measure: {name}_recall, worse_by_at_most: .05, when: baseline}}"

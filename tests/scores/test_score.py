@@ -67,8 +67,8 @@ def test_no_view_of_scores_holds_a_text_of_a_run(tmp_path: Path) -> None:
     table(*rows).write_parquet(tmp_path / "t.parquet")
     for source in (table(*rows), tmp_path / "t.parquet"):
         scores = cw.score(source)
-        views = (str(scores), repr(scores[0]), scores.to_markdown(whole=True))
-        views += (scores._repr_html_(), json.dumps(scores.records()), str(scores.to_polars()))
+        views = [str(scores), repr(scores[0]), scores.to_markdown(whole=True)]
+        views += [scores._repr_html_(), json.dumps(scores.records()), str(scores.to_polars())]
         for view in views:
             assert canary not in view
         assert "1 unparsed of 5" in views[0]

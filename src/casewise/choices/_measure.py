@@ -69,8 +69,6 @@ class Origin(enum.StrEnum):
     """Counts of the judgements that were to be made."""
     MASS = "mass"
     """Mass of a first token's distribution on the two words."""
-    GAIN = "gain"
-    """A change between two deliveries of one model."""
     LADDER = "ladder"
     """Replies of one model at rungs of an evidence ladder."""
 
@@ -155,7 +153,7 @@ class Measure:
     """Name in a report's charts; empty is the label."""
     compared: bool = True
     """True if ``compare`` subtracts it."""
-    gated: bool = True
+    gated: bool = False
     """True if a gate's rule may be about it."""
     corrected: bool = False
     """True if labelled replies correct it for the grader's errors."""

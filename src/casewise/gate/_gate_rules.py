@@ -1,6 +1,5 @@
 """Parts of a rule: measures, demands, limits."""
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -132,4 +131,4 @@ def limit_ends(measure: Measure, demand: Demand) -> tuple[float, float]:
     """The limits that make sense."""
     if demand is Demand.WORSE_BY_AT_MOST:
         return 0.0, measure.high - measure.low
-    return measure.low, measure.high if math.isfinite(measure.high) else math.inf
+    return measure.low, measure.high

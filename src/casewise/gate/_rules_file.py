@@ -1,6 +1,5 @@
 """Rules of a gate, read from YAML."""
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from casewise.cases import LabelRule
-from casewise.choices import OWN_RULE, Better, Measure, Origin, WeighBy
+from casewise.choices import OWN_RULE, Measure, Origin, WeighBy
 from casewise.errors import InputError
 from casewise.files.yaml import read_model
 from casewise.gate._gate_rules import (
@@ -102,11 +101,7 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
     limit = getattr(fields, demand)
     low, high = limit_ends(measure, demand)
     if not low <= limit <= high:
-        ends = f"{low:g} to {high:g}" if math.isfinite(high) else f"{low:g} or more"
-        raise fault("out of range", demand, limit, ends)
-    if demand is Demand.WORSE_BY_AT_MOST and measure.better is Better.NEITHER:
-        problem = f"{measure.name} is neither better nor worse for being higher"
-        raise fault(problem, demand, limit, "at_most or at_least")
+        raise fault("out of range", demand, limit, f"{low:g} to {high:g}")
     if measure.origin is Origin.COVERAGE and isinstance(fields.confidence, float):
         problem = "coverage is counted, not sampled, so it has no confidence"
         raise fault(problem, "confidence", fields.confidence, "none, or no such field")

@@ -6,14 +6,14 @@ unsafe lies. Each pair is asked in both orders, so that a preference for a place
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from casewise.cases import Case, digest
-from casewise.choices import Better, Delivery, Family, Mean, Measure, View
+from casewise.choices import Delivery, Family, Mean, Measure, View
 from casewise.contexts import render_json
 from casewise.protocols.answer import edges, prepare, read_statements
 from casewise.protocols.conversations import Conversations, Opening
@@ -90,14 +90,10 @@ def _ranked_as_labels(one: Any) -> Mean:
     return Mean(agrees[known], answers.by_pair(known), np.abs(margin[known]))
 
 
-def _of_orders(read: Callable[[Any], Any]) -> Callable[[Any], Mean]:
-    """A mean over pairs of what is read of how often each names the context shown first."""
-
-    def mean(one: Any) -> Mean:
-        named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
-        return Mean(read(named), one.answers.by_pair(np.arange(len(named))))
-
-    return mean
+def _same_in_both_orders(one: Any) -> Mean:
+    """One order names the context shown first, and the other the one shown second."""
+    named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
+    return Mean(named == 0.5, one.answers.by_pair(np.arange(len(named))))
 
 
 _RANKED: dict[str, Any] = {"of": (Family.PAIRS,), "view": View.RANKED}
@@ -121,27 +117,16 @@ class Rank(Protocol):
             "that follows the order counts half; each pair weighs the margin of the votes",
             _ranked_as_labels,
             null_if="no two contexts of a query have other shares",
+            gated=True,
             **_RANKED,
             title="ranked as labels do",
-        ),
-        Measure(
-            "named_first",
-            "names\nthe first",
-            "its position bias: .5 is none",
-            "of answers, those that name the context shown first",
-            _of_orders(lambda named: named),
-            better=Better.NEITHER,
-            null_if="nothing was read",
-            **_RANKED,
-            title="names the first",
         ),
         Measure(
             "same_in_both_orders",
             "same in\nboth orders",
             "its choice is of the context, and not of the place",
             "of pairs, those in which both orders name the same context",
-            # One order names the context shown first, and the other the one shown second.
-            _of_orders(lambda named: named == 0.5),
+            _same_in_both_orders,
             null_if="nothing was read",
             **_RANKED,
             title="same in both orders",

@@ -302,9 +302,7 @@ _QUADRANTS = {
 }
 _SAME = {
     "always_safe": "yes",
-    "always_answers": "yes",
     "always_unsafe": "no",
-    "always_refuses": "no",
 }
 
 
