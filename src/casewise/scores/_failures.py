@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import polars as pl
 
@@ -11,21 +11,16 @@ from casewise.cases import Context
 from casewise.choices import Delivery, FailureGroup
 from casewise.contexts import PARAMETERS, leaf_parameters
 from casewise.measures import family_of, outcomes
-from casewise.protocols import DOUBT_LIMIT, ResponseClass, RunCondition, Verdict
+from casewise.protocols import DOUBT_LIMIT, RunCondition
 
 _AS_NUMBER = {
-    Verdict.SAFE: 1.0,
-    Verdict.UNSAFE: 0.0,
-    ResponseClass.COMPLIANCE: 1.0,
-    ResponseClass.PARTIAL: 0.5,
-    ResponseClass.REFUSAL: 0.0,
+    **dict.fromkeys(("safe", "compliance"), 1.0),
+    "partial": 0.5,
+    **dict.fromkeys(("unsafe", "refusal"), 0.0),
 }
 """Probability of safe that stands for an answer without one."""
 
-_AGAINST_ITSELF = {
-    (Verdict.UNSAFE, ResponseClass.COMPLIANCE),
-    (Verdict.SAFE, ResponseClass.REFUSAL),
-}
+_AGAINST_ITSELF = ("unsafe compliance", "safe refusal")
 """Verdict of a model, and its reply, where it does not do as it says."""
 
 
@@ -79,6 +74,10 @@ class Failure:
     """None where the query has no other context that is known."""
 
 
+_AS_THEY_STAND = [
+    one.name for one in fields(Failure) if one.name not in ("run", "groups", "difference")
+]
+
 MARKS = ("share", "distance", "groups", "before", "judged")
 """Columns that ``mark_failures`` adds."""
 
@@ -104,8 +103,7 @@ def mark_failures(
         pl.when(votes > 0).then(pl.col("votes_safe") / votes), "published_safe_rate", "rate"
     )
     people = cases.select("label", share.alias("share")).with_row_index("case")
-    as_text = {str(name): value for name, value in _AS_NUMBER.items()}
-    number = pl.col("said").replace_strict(as_text, default=None, return_dtype=pl.Float64)
+    number = pl.col("said").replace_strict(_AS_NUMBER, default=None, return_dtype=pl.Float64)
     as_meant = [name for one in runs for name in outcomes(family_of(one.protocol))[:1]]
     table = (
         judgements.join(people.cast({"case": pl.Int64}), on="case", maintain_order="left")
@@ -119,13 +117,7 @@ def mark_failures(
         .pipe(_beside, judge_act, "judged")
     )
     wrong = pl.col("right") == 0
-    itself = pl.any_horizontal(
-        pl.lit(False),
-        *(
-            (pl.col("judged") == str(says)) & (pl.col("said") == str(does))
-            for says, does in _AGAINST_ITSELF
-        ),
-    )
+    itself = pl.concat_str("judged", "said", separator=" ").is_in(_AGAINST_ITSELF)
     meant = pl.col("quadrant").is_in([*as_meant, "mixed"])
     members = {
         FailureGroup.REFUSES: wrong & (pl.col("label") == 1),
@@ -150,24 +142,18 @@ def _beside(table: pl.DataFrame, pairs: Sequence[tuple[int, int]], name: str) ->
     first: dict[int, int] = {}
     for before, after in pairs:
         first.setdefault(after, before)
-    others = [
-        table.filter(pl.col("run") == before).select(
+    keys = ["run", "case", "epoch"]
+    others = pl.concat(
+        table.filter(run=first.get(after, -1)).select(
             pl.lit(after, table["run"].dtype).alias("run"),
-            "case",
-            "epoch",
+            *("case", "epoch"),
             pl.col("said").alias(name),
             pl.col("right").alias(f"{name}_right"),
         )
-        for after, before in first.items()
-    ]
-    if not others:
-        empty = (
-            pl.lit(None, pl.String).alias(name),
-            pl.lit(None, pl.Float64).alias(f"{name}_right"),
-        )
-        return table.with_columns(*empty)
-    known = pl.concat(others).unique(["run", "case", "epoch"], keep="first")
-    return table.join(known, on=["run", "case", "epoch"], how="left", maintain_order="left")
+        for after in (*first, -1)
+    )
+    known = others.unique(keys, keep="first")
+    return table.join(known, on=keys, how="left", maintain_order="left")
 
 
 def list_failures(
@@ -201,27 +187,12 @@ def list_failures(
         .unique(["run", "case"], keep="first", maintain_order=True)
     )
     differences = context_differences(cases)
-    same = [
-        *("case_id", "query_id", "category", "intended", "label", "label_note", "votes_safe"),
-        *(
-            "votes_unsafe",
-            "published_safe_rate",
-            "share",
-            "said",
-            "p_safe",
-            "doubt",
-            "distance",
-            "answers",
-            "wrong",
-        ),
-        *("before", "judged"),
-    ]
     for row in rows.iter_rows(named=True):
         yield Failure(
             run=runs[row["run"]],
             groups=tuple(map(FailureGroup, (row["groups"] or "").split())),
             difference=differences[row["case"]],
-            **{name: row[name] for name in same},
+            **{name: row[name] for name in _AS_THEY_STAND},
         )
 
 
