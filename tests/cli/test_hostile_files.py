@@ -54,11 +54,77 @@ def refused(folder: Path, *commands: Sequence[str]) -> None:
     assert int(done.stdout.split()[-2]) < MEMORY << 10
 
 
-def sparse(path: Path, head: bytes) -> str:
+def sparse(path: Path, head: bytes, size: int = 400 << 20) -> str:
     """A file that goes on with zeros, which take no room on the disk."""
     path.write_bytes(head)
-    os.truncate(path, 400 << 20)
+    os.truncate(path, size)
     return path.name
+
+
+BAD: dict[str, bytes] = {
+    "empty.csv": b"",
+    "empty.json": b"",
+    "empty.parquet": b"",
+    "blank.csv": b"\n \n",
+    "header.csv": b"query,label\n",
+    "binary.csv": bytes(range(256)) * 40,
+    "binary.json": bytes(range(128, 256)) * 40,
+    "binary.xlsx": bytes(range(256)) * 40,
+    "binary.parquet": b"PAR1" + bytes(range(256)) * 40,
+    "picture.csv": b"\x89PNG\r\n" + b"\0" * 3000,
+    "word.docx": b"PK\x03\x04",
+    "deep.json": b"[" * 200_000 + b"]" * 200_000,
+    "deep.jsonl": b'{"query": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001,
+    "huge.jsonl": b'{"query": "q", "votes": {"safe": ' + b"9" * 5000 + b', "unsafe": 1}}',
+    "key.json": b'[{"query": "a", "query": "b"}]',
+    "types.json": b"[1, 2]",
+    "number.json": b"7",
+    "columns.json": b'{"query": [], "label": []}',
+    "cut.json": b'[{"query": "a"}, {"query": "b',
+    "cut.csv": b'query,label\n"a,b\n',
+    "cut.jsonl": b'{"query": "a"}\n{"query": "b',
+    "cut.parquet": b"PAR1abc",
+    "short.csv": b"query,label\nWhy?\nHow?,safe\n",
+    "half.jsonl": b'{"query": "\\ud83d"}\n',
+    "latin.json": '[{"query": "é"}]'.encode("latin-1"),
+}
+"""Files that no cases can be imported from."""
+
+
+def test_bad_files_are_a_sentence_each(tmp_path: Path) -> None:
+    """Broken, empty, endless and exploding ones: in little memory, and soon."""
+    for name, data in BAD.items():
+        (tmp_path / name).write_bytes(data)
+    for name in ("sparse.csv", "sparse.json", "sparse.jsonl", "sparse.parquet", "sparse.xlsx"):
+        sparse(tmp_path / name, b'{"query": "q', 2 << 30)
+    book = write_workbook(tmp_path / "book.xlsx", {"S": [["query"], ["why"]]})
+    with zipfile.ZipFile(book) as old, zipfile.ZipFile(tmp_path / "corner.xlsx", "w") as new:
+        for one in old.namelist():
+            new.writestr(one, old.read(one).replace(b'"A2"', b'"XFD1048576"'))
+    book.unlink()
+    texts = pl.repeat("x" * 1000, 1_000_000, eager=True).alias("query")
+    texts.to_frame().write_parquet(tmp_path / "bomb.parquet")
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "folder").mkdir()
+    names = [*sorted(path.name for path in tmp_path.iterdir()), "/dev/zero", "absent.csv"]
+    commands = [("cases", "import", name, "--out", "o.jsonl") for name in names]
+    arguments = [sys.executable, "-c", _SCRIPT, str(ADDRESSES), json.dumps(commands)]
+    done = subprocess.run(
+        arguments,
+        cwd=tmp_path,
+        env=clean_env(),
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    parts = done.stderr.split("ended with 2\n")
+    assert len(parts) == len(names) + 1, done.stderr
+    for name, part in zip(names, parts, strict=False):
+        assert name in part, part
+        assert "Traceback" not in part
+    assert int(done.stdout.split()[-2]) < 300 << 10
+    assert not (tmp_path / "o.jsonl").exists()
 
 
 @pytest.mark.slow

@@ -252,7 +252,11 @@ def draft_mapping(
     """
     path = Path(path)
     tables = [table.whole() for table in open_tables(path, split)]
-    rows = [row for table in tables for _, row in table.rows if isinstance(row, dict)]
+    read = [row for table in tables for _, row in table.rows]
+    rows = [row for row in read if isinstance(row, dict)]
+    if not rows:
+        bad = next((row for row in read if isinstance(row, InputError)), None)
+        raise bad or InputError("no row below the names of the columns", path)
     each, flat = _unfolded(rows)
     guesses = _Guesses(list(_columns(flat)), answers)
     guesses.each += [_quoted(one) for one in each]
@@ -680,7 +684,7 @@ class _Guesses:
             ids = {as_key(value) for value, _, _ in pairs}
             of_case = {(as_key(value), case) for value, _, case in pairs}
             of_query = {(as_key(value), one) for value, one, _ in pairs}
-            if len(of_case) == len(ids) == len({*cases}) and not self.has("id"):
+            if len(of_case) == len(ids) == len({*cases}) > 1 and not self.has("id"):
                 self.take(column, "id: {}")
             elif not _ID.fullmatch(column.name) or self.has("query_id"):
                 continue

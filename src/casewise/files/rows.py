@@ -23,6 +23,7 @@ from casewise.files.text import (
     check_archive,
     check_rows,
     check_size,
+    check_unpacked,
     check_whole,
     parse_json,
     read_bytes,
@@ -525,9 +526,11 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
         labels = _class_labels(parse_json(read_text(info), info))
 
     def read() -> Iterator[tuple[str, Row]]:
-        number = 0
+        number = unpacked = 0
         try:
             for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
+                unpacked += batch.estimated_size()
+                check_unpacked(unpacked, path)
                 check_size(batch, path)
                 for row in batch.iter_rows(named=True):
                     number += 1

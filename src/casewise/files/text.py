@@ -98,6 +98,16 @@ def check_rows(rows: int, path: Path) -> None:
         raise _too_large(path, "the table", f"{MOST_ROWS} rows")
 
 
+def check_unpacked(size: int, path: Path) -> None:
+    """Refuse a table that unpacks to far more than it holds.
+
+    Raises:
+        InputError: It does.
+    """
+    if size > max(LONGEST, 100 * path.stat().st_size):
+        raise _too_large(path, "the table", "a hundred times what is packed")
+
+
 def check_size(table: "pl.DataFrame", path: Path) -> None:
     """Refuse a table that takes far more memory than its file.
 
