@@ -41,7 +41,9 @@ def test_a_file_of_ones_own(cli: Cli, tmp_path: Path) -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "4 cases of 2 queries" in text
     # 20 of 24 votes against 9 of 24.
-    assert text.startswith("The context moves people: .833 of 24 votes are safe in contexts meant")
+    assert text.startswith(
+        "How far the context moves people: .833 of 24 votes are safe in contexts"
+    )
     assert "warning tied-votes (1 of 4 cases)" in text
     markdown = done(cli("describe", "mine.yaml", "--format", "markdown"))
     assert "| safe votes | 20 and 9 |" in markdown

@@ -229,14 +229,18 @@ def _confounded(people: People, votes: SingleVotes) -> str:
 def _full_table(votes: SingleVotes, kept: BoolArray) -> FloatArray:
     """Votes of the cases kept, in the columns that voted once on each. Shape ``(rows, columns)``.
 
-    Empty for fewer than two cases, or where somebody voted twice on one.
+    Empty for fewer than two cases.
     """
     here = votes.only(kept)
     cases, row = np.unique(here.case, return_inverse=True)
-    table = np.full((len(cases), len(votes.names)), np.nan)
-    table[row, here.rater] = here.verdict
-    if len(cases) < 2 or np.isfinite(table).sum() < len(row):
+    # Not a table of all raters, who may be many: those with as many votes as there are cases.
+    full = np.flatnonzero(np.bincount(here.rater, minlength=len(votes.names)) == len(cases))
+    if len(cases) < 2:
         return np.empty((0, 0))
+    table = np.full((len(cases), len(full)), np.nan)
+    for column, rater in enumerate(full):
+        mine = here.rater == rater
+        table[row[mine], column] = here.verdict[mine]
     return table[:, np.isfinite(table).all(axis=0)]
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from casewise.dataset import (
     CHECKS,
@@ -75,8 +76,8 @@ def _moved(effect: ContextEffect) -> Iterator[str]:
         return
     shares = [number(safe / n) for safe, n in zip(effect.safe_votes, votes, strict=True)]
     yield (
-        f"The context moves people: {shares[0]} of {count(votes[0])} votes are safe in contexts "
-        f"meant safe, {shares[1]} of {count(votes[1])} in contexts meant unsafe."
+        f"How far the context moves people: {shares[0]} of {count(votes[0])} votes are safe in "
+        f"contexts meant safe, {shares[1]} of {count(votes[1])} in contexts meant unsafe."
     )
     if tests is not None:
         yield (
@@ -108,18 +109,26 @@ def _tables(one: Description) -> Iterator[Table]:
     """The tables; those about votes only where there are any."""
     if not one.voted:
         return
-    for table in (_effects(one), _contexts(one), _groups(one)):
+    for table in (_effects(one), _contexts(one), _groups(one), _people(one)):
         if table.rows:
             yield table
-    yield _agreement(one)
-    if not one.sequential_votes:
-        yield _ceiling(one)
+
+
+def _columns(
+    title: str, columns: Mapping[str, Any], rows: Mapping[str, Callable[[Any], str]], note: str = ""
+) -> Table:
+    """Table with a column for each thing, and a row for each of its figures."""
+    return Table(
+        [Column(""), *figures(Kind.NUMBER, *columns)],
+        [Row([name, *map(cell, columns.values())]) for name, cell in rows.items() if columns],
+        title,
+        note,
+    )
 
 
 def _effects(one: Description) -> Table:
-    """Effect of the context on votes, a column for each two types of context; cells are texts."""
+    """Effect of the context on votes, a column for each two types of context."""
     effects = [one.context_effect, *one.against_none.values()]
-    effects = [effect for effect in effects if any(effect.votes)]
     rows: dict[str, Callable[[ContextEffect], str]] = {
         "safe votes": lambda effect: " and ".join(map(count, effect.safe_votes)),
         "votes": lambda effect: " and ".join(map(count, effect.votes)),
@@ -131,12 +140,8 @@ def _effects(one: Description) -> Table:
         "Cohen's h": lambda effect: number(effect.cohen_h),
         "odds ratio (Mantel-Haenszel)": lambda effect: number(effect.mantel_haenszel_or, 2),
     }
-    arms = [f"{effect.arms[0]}\nagainst {effect.arms[1]}" for effect in effects]
-    return Table(
-        [Column(""), *figures(Kind.NUMBER, *arms)],
-        [Row([name, *map(cell, effects)]) for name, cell in rows.items() if effects],
-        "What the context does to votes",
-    )
+    columns = {"\nagainst ".join(one.arms): one for one in effects if any(one.votes)}
+    return _columns("What the context does to votes", columns, rows)
 
 
 def _contexts(one: Description) -> Table:
@@ -198,59 +203,60 @@ _GROUPS = {
     "context_type": "types of context",
 }
 
-_PARTS = {
-    "all": "all cases",
-    "safe": "safe contexts",
-    "unsafe": "unsafe contexts",
-    "none": "no context",
-}
+_PARTS = {"all": "all\ncases", "none": "no\ncontext"}
+
+
+def _people(one: Description) -> Table:
+    """Agreement, and the best that anybody could do, a column for each type of context."""
+
+    def coefficient(name: str) -> Callable[[str], str]:
+        # The interval stands below.
+        return lambda part: (
+            estimate(getattr(one.agreement[part], name)).replace(" (", "\n").removesuffix(")")
+        )
+
+    def best(name: str) -> Callable[[str], str]:
+        return lambda part: number(getattr(one.ceiling[part], name))
+
+    parts = [part for part, agreed in one.agreement.items() if agreed.votes or part == "all"]
+    rows = {title: coefficient(name) for name, title in _COEFFICIENTS.items()}
+    if not one.sequential_votes:
+        rows |= {title: best(name) for name, title in _CEILINGS.items()}
+    reasons = {
+        getattr(one.agreement[part], name).reason: None for part in parts for name in _COEFFICIENTS
+    }
+    return _columns(
+        "Do people agree, and how well could anybody do? (95 %)",
+        {_PARTS.get(part, f"{part}\ncontexts"): part for part in parts},
+        rows,
+        " ".join(
+            [
+                *(f"No interval: {reason}." for reason in reasons if reason),
+                "One person: against the others. Panel: as many new people. Oracle: knows each "
+                "case's true rate (beta-binomial), so that nobody beats it but by luck. All "
+                "against the votes.",
+            ]
+        ),
+    )
+
 
 _COEFFICIENTS = {
-    "pairwise": "two people\nagree",
-    "fleiss_kappa": "Fleiss'\nkappa",
-    "krippendorff_alpha": "Krippen-\ndorff's alpha",
-    "gwet_ac1": "Gwet's\nAC1",
+    "pairwise": "two people agree",
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
 }
 
-
-def _agreement(one: Description) -> Table:
-    rows, reasons = [], dict[str, None]()
-    for part, agreed in one.agreement.items():
-        if agreed.votes or part == "all":
-            found = [getattr(agreed, name) for name in _COEFFICIENTS]
-            cells = (estimate(each).replace(" (", "\n").removesuffix(")") for each in found)
-            rows.append(Row([_PARTS[part], *cells]))
-            reasons |= {f"{_PARTS[part]}: {each.reason}.": None for each in found if each.reason}
-    return Table(
-        [Column(""), *figures(Kind.ESTIMATE, *_COEFFICIENTS.values())],
-        rows,
-        "Do people agree? (95 %)",
-        f"No interval: {' '.join(reasons)}" if reasons else "",
-    )
-
-
-def _ceiling(one: Description) -> Table:
-    return Table(
-        [
-            Column(""),
-            *figures(Kind.NUMBER, "ICC\n(1,k)", "best\nPCC", "person\naccur.", "PCC"),
-            *figures(Kind.NUMBER, "panel\naccur.", "oracle\naccur.", "BCE", "Brier"),
-        ],
-        [
-            Row(
-                [
-                    *(_PARTS[part], best.icc, best.pcc, best.person_accuracy, best.person_pcc),
-                    *(best.panel_accuracy, best.oracle_accuracy),
-                    *(best.oracle_bce, best.oracle_brier),
-                ]
-            )
-            for part, best in one.ceiling.items()
-            if best.cases or part == "all"
-        ],
-        "How well could anybody do?",
-        "Person: one against the others. Panel: as many new people. Oracle: knows each case's true "
-        "rate (beta-binomial), so that nobody beats it but by luck. All against the votes.",
-    )
+_CEILINGS = {
+    "icc": "reliability, ICC(1,k)",
+    "pcc": "best correlation",
+    "person_accuracy": "one person, accuracy",
+    "person_pcc": "one person, correlation",
+    "panel_accuracy": "panel, accuracy",
+    "oracle_accuracy": "oracle, accuracy",
+    "oracle_bce": "oracle, cross-entropy",
+    "oracle_brier": "oracle, Brier score",
+}
 
 
 def audit_sheet(one: Audit, *, reveal: bool) -> Sheet:
