@@ -518,7 +518,7 @@ class _Guesses:
         by_side = {one.name.casefold().replace(" ", "_"): one for one in self.left}
         counted = {
             side: [one for one in self.left if _counts(one, words)]
-            for side, words in (("safe", _SAFE), ("unsafe", _UNSAFE))
+            for side, words in (("safe", (*_SAFE, *_YES)), ("unsafe", (*_UNSAFE, *_NO)))
         }
         if counted["safe"] and counted["unsafe"]:
             for side, columns in counted.items():
