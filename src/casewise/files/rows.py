@@ -526,7 +526,7 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
         labels = _class_labels(parse_json(read_text(info), info))
 
     def read() -> Iterator[tuple[str, Row]]:
-        number = unpacked = 0
+        number, unpacked = 0, 0.0
         try:
             for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
                 unpacked += batch.estimated_size()

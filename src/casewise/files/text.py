@@ -98,7 +98,7 @@ def check_rows(rows: int, path: Path) -> None:
         raise _too_large(path, "the table", f"{MOST_ROWS} rows")
 
 
-def check_unpacked(size: int, path: Path) -> None:
+def check_unpacked(size: float, path: Path) -> None:
     """Refuse a table that unpacks to far more than it holds.
 
     Raises:
