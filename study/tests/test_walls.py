@@ -53,9 +53,9 @@ NAMES = {
     """,
     "casewise.statistics": """
         BoolArray Boundary Clusters Estimate FirstVotes
-        FloatArray IntArray LEAST_VOTES POSTERIOR TwoWay agreement benjamini_hochberg
+        FloatArray IntArray LEAST_VOTES POSTERIOR agreement benjamini_hochberg
         clustered_mean clustered_ratio cohen_kappa first_votes
-        kruskal_wallis number_clusters two_groups
+        kruskal_wallis number_clusters
     """,
 }
 """All that the study uses of casewise, by module: its interface."""

@@ -18,7 +18,6 @@ from casewise.statistics import (
     combine,
     number_clusters,
     square_and_add,
-    two_way,
     wilson_interval,
 )
 
@@ -231,17 +230,3 @@ def test_an_interval_holds_its_figure(rows: list[tuple[int, bool]]) -> None:
     low, high = found.interval
     assert -1e-9 <= low <= found.value + 1e-9
     assert found.value - 1e-9 <= high <= 1 + 1e-9
-
-
-def test_errors_of_two_ways() -> None:
-    # Rows 1, 0, 1, 0 of persons a a b b and queries x y x y: the mean is 1/2, the influences
-    # are +-1/8. Persons' sums are 0 and 0; queries' 1/4 and -1/4; rows' squares add up to 1/16.
-    # 0 + 1/8 - 1/16 lies below the queries' own 1/8, which stands.
-    values = A([1.0, 0, 1, 0])
-    people, queries = (number_clusters(A(list(names))) for names in ("aabb", "xyxy"))
-
-    found = two_way(lambda clusters: clustered_mean(values, clusters), people, queries)
-    assert found.value == 0.5
-    assert found.se == pytest.approx(np.sqrt(1 / 8))
-    one = number_clusters(np.zeros(4, int))
-    assert np.isnan(two_way(lambda clusters: clustered_mean(values, clusters), one, queries).se)

@@ -11,6 +11,7 @@ import casewise.statistics as statistics
 from casewise.cases import Side
 from casewise_study.statistics.dawid_skene import DawidSkene
 from casewise_study.statistics.stopping import decided_at
+from casewise_study.statistics.two_way import TwoWay, two_way
 from casewise_study.study.schema import Arm, Study
 from casewise_study.votes.collected import VoteTable
 
@@ -76,7 +77,7 @@ class ArmVotes:
     """Cells."""
     majority_unsafe: int
     ties: int
-    share_safe: statistics.TwoWay
+    share_safe: TwoWay
     """Mean over cells of the share of safe votes, with an error for cases (by query) and people;
     of first votes under sequential collection."""
     agreement: statistics.Agreement
@@ -91,7 +92,7 @@ class Contrast:
     first: Arm
     second: Arm
     queries: int
-    difference: statistics.TwoWay
+    difference: TwoWay
     """Mean share of safe votes of the first arm's cells less that of the second's, -1..1, with an
     error for queries and people; of first votes under sequential collection."""
     cohen_h: float
@@ -195,14 +196,12 @@ def arm_votes(table: VoteTable, cells: Sequence[CellVotes]) -> tuple[ArmVotes, .
     return tuple(votes)
 
 
-def mean_share(table: VoteTable) -> statistics.TwoWay:
+def mean_share(table: VoteTable) -> TwoWay:
     """The mean over cells of their share of safe votes."""
     return _share_difference(table, [np.ones_like(table.safe)])
 
 
-def _share_difference(
-    table: VoteTable, sides: Sequence[statistics.FloatArray]
-) -> statistics.TwoWay:
+def _share_difference(table: VoteTable, sides: Sequence[statistics.FloatArray]) -> TwoWay:
     """The mean share of safe votes of one side's cells, less that of the other side's, if any."""
 
     def figure(clusters: statistics.Clusters) -> statistics.Estimate:
@@ -214,7 +213,7 @@ def _share_difference(
         ]
         return shares[0] - shares[1] if len(shares) > 1 else shares[0]
 
-    return statistics.two_way(figure, table.by_query, table.by_rater)
+    return two_way(figure, table.by_query, table.by_rater)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,7 +231,7 @@ class PairedArms:
         return first.astype(np.float64), second.astype(np.float64)
 
     @property
-    def difference(self) -> statistics.TwoWay:
+    def difference(self) -> TwoWay:
         """Mean share of safe votes of the first arm's cells less that of the second's."""
         return _share_difference(self.table, self.sides)
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from casewise.cases import Side
-from casewise.statistics import Estimate, TwoWay, agreement
+from casewise.statistics import Estimate, agreement
 from casewise_study.statistics.dawid_skene import DawidSkene, dawid_skene
+from casewise_study.statistics.two_way import TwoWay
 from casewise_study.study.planning import session_pay
 from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_rules import Rule

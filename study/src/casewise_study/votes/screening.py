@@ -10,9 +10,9 @@ from casewise.statistics import (
     BoolArray,
     FloatArray,
     benjamini_hochberg,
-    two_groups,
 )
 from casewise_study.statistics.copied import copied
+from casewise_study.statistics.groups import two_groups
 from casewise_study.statistics.unread import Answers, Unread, changed_p, unread, within_error
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study

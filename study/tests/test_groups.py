@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casewise.statistics import two_groups
+from casewise_study.statistics.groups import two_groups
 
 
 def test_two_groups_by_hand() -> None:
