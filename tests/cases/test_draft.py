@@ -183,7 +183,7 @@ def test_what_strangers_brought(cli_inside: Cli, tmp_path: Path) -> None:
         for case in cases:
             assert not {"appropriate", "W0"} & {*map(str, str(case.context).split("'"))}
     command = ["cases", "import", STRANGERS / "policy_two_channels.xlsx", "--out", "c.jsonl"]
-    refused(cli_inside(*command), "[contexts | people | Web widget | WhatsApp line]")
+    refused(cli_inside(*command), "[contexts | people | Web widget | WhatsApp line | no label]")
     assert cli_inside(*command, "--answer", "contexts").returncode == 0
     cases = cw.load_cases(tmp_path / "c.jsonl")
     # 40 lines, two of them without a decision for one channel; the merged topics hold below.

@@ -155,7 +155,7 @@ _DRAFTS = r"""
     May I open door 0?,ok,ok,ok
     May I open door 1?,no,no,no
   lacks: [each, intended]
-  asks: [a context, a person, "[contexts | people | doctor | stranger | employer]"]
+  asks: [a context, a person, "[contexts | people | doctor | stranger | employer | no label]"]
 - name: a column for each person
   csv: |
     prompt,rater_1,rater_2

@@ -583,7 +583,7 @@ class _Guesses:
         ):
             listed = some(list(map(repr, names)), 4)
             text = f"Is each of {listed} a context, a person, or one the label?"
-            chosen = self.ask(text, "contexts", "people", *names)
+            chosen = self.ask(text, "contexts", "people", *names, "no label")
         listed = ", ".join(map(_quoted, names))
         if chosen == "people":
             self.take_several(labels, f"votes: {{columns: [{listed}], {self._sided(joined)}}}")
@@ -591,7 +591,7 @@ class _Guesses:
             self.each.append(f"{{columns: [{listed}], name: where, value: said}}")
             label = f"intended: {{column: said, {self._sided(joined)}}}"
             self.take_several(labels, f"{label}\ncontext.where: where")
-        elif chosen is not None:
+        elif chosen in names:
             self._take_label(next(one for one in labels if one.name == chosen), replies)
 
     def _sided(self, column: _Column) -> str:
@@ -648,10 +648,10 @@ class _Guesses:
         safe = "high" if _GOOD.search(column.name) else "low" if _BAD.search(column.name) else None
         if safe is None:
             text = f"In {column.name!r} ({low:g} to {high:g}), which end means safe?"
-            answer = self.ask(text, f"{column.name}: high", f"{column.name}: low")
-            safe = answer and answer.rpartition(" ")[2]
-        ends = [low, high] if safe == "high" else [high, low]
-        return f"scale: [{ends[0]:g}, {ends[1]:g}]" if safe else None
+            ends = {f"{column.name}: {end}": end for end in ("high", "low", "no rating")}
+            safe = ends.get(self.ask(text, *ends) or "")
+        unsafe_to_safe = {"high": (low, high), "low": (high, low)}.get(safe or "")
+        return f"scale: [{unsafe_to_safe[0]:g}, {unsafe_to_safe[1]:g}]" if unsafe_to_safe else None
 
     # --- contexts and ids ---------------------------------------------------------------------
 
