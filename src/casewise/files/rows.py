@@ -529,7 +529,7 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
         number, unpacked = 0, 0.0
         try:
             for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
-                unpacked += batch.estimated_size()
+                unpacked += int(batch.estimated_size())
                 check_unpacked(unpacked, path)
                 check_size(batch, path)
                 for row in batch.iter_rows(named=True):
