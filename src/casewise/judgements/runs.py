@@ -232,14 +232,13 @@ def _command(metadata: Mapping[str, Any], hidden: set[str]) -> tuple[str, ...]:
             return ()
         for option in _OF_PLACE:
             arguments = without_option(option, arguments)
-        before = ["", *arguments]
-        places = [
-            at
-            for at, option in enumerate(before[:-1])
-            if option in _PAIRS and arguments[at].partition("=")[0] in hidden
-        ]
-        left = {*places, *(at - 1 for at in places)}
-        return tuple(_shown(one) for at, one in enumerate(arguments) if at not in left)
+        shown: list[str] = []
+        for argument in arguments:
+            if shown and shown[-1] in _PAIRS and argument.partition("=")[0] in hidden:
+                shown.pop()
+            elif argument in _PAIRS or not argument.startswith(_PAIRS):
+                shown.append(_shown(argument))
+        return tuple(shown)
     return ()
 
 
