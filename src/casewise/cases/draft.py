@@ -401,9 +401,8 @@ class _Guesses:
 
     def has(self, *keys: str) -> bool:
         """Tell whether a line begins with one of the keys."""
-        return any(
-            line.startswith(tuple(f"{key}:" for key in keys)) for line in self.lines.values()
-        )
+        lines = (line for own in self.lines.values() for line in own.split("\n"))
+        return any(line.partition(":")[0] in keys for line in lines)
 
     def mapping(self) -> list[str]:
         """Lines of the mapping."""
@@ -413,9 +412,8 @@ class _Guesses:
             lines = [line for line in lines if not line.startswith("rater:")]
         if not self.has("query", "turns", "cases"):
             lines.append("query: NAME  # OPEN: the column of what the user asks")
-        if not self.has(
-            "intended", "vote", "votes", "votes_safe", "published_safe_rate", "ratings"
-        ):
+        labels = ("intended", "reply_label", "vote", "votes", "votes_safe")
+        if not self.has(*labels, "published_safe_rate", "ratings"):
             lines.append(
                 "# No label was found. For one side in every row: intended: {constant: unsafe}"
             )
