@@ -748,17 +748,13 @@ def report(
         cases=known,
         comparisons=comparisons,
         checks=_checks(grader_check, read.table),
+        records=beside_loop(lambda: tables.run_records(_paths(sources))),
         seed=seed,
     )
-    paths = _paths(sources)
-    facts = beside_loop(lambda: scores.evaluation_facts(paths, read, overview, scoring, seed=seed))
-    if len(paths) < len(sources):
-        # A card's command can't name a table in memory.
-        facts = replace(facts, sources=(*facts.sources, "TABLE"))
     if kind == ".md":
-        text = reporting.evaluation_card(overview, facts)
+        text = reporting.evaluation_card(overview)
     else:
-        text = reporting.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
+        text = reporting.report_page(overview, title=title, reveal=reveal, trend=trend)
     to.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(to, text.encode())
     return to

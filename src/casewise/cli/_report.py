@@ -181,9 +181,10 @@ def report(
 ) -> None:
     """Make a page that shows the scores and every case, or a card.
 
-    The page is one file that opens from disk, without a network: four figures with intervals and
-    baselines, charts with the tables behind them, and a case browser. The card is Markdown for a
-    model's or a release's documentation. Numbers are those of casewise score.
+    The page is one file that opens from disk, without a network: the state of the runs, one
+    sentence, a table of runs that any column sorts, the worst cases, and every analysis. The card
+    is the same in Markdown, for a model's or a release's documentation. Numbers are those of
+    casewise score.
 
     [bold]Examples[/]
 
@@ -218,20 +219,18 @@ def report(
             cases={case.id: case for case in known},
             comparisons=comparisons,
             checks=checks,
+            records=judgement_files.run_records(paths),
             seed=seed,
         )
-        facts = scores.evaluation_facts(paths, judgements, overview, scoring, seed=seed)
     if reveal:
         note("content warning: the page holds queries, contexts and replies as they are")
         _note_missing(overview)
     for path in wanted:
         with working(f"writing {path}"):
             if path.suffix.lower() == ".md":
-                text = reporting.evaluation_card(overview, facts)
+                text = reporting.evaluation_card(overview)
             else:
-                text = reporting.report_page(
-                    overview, title=title, reveal=reveal, facts=facts, trend=trend
-                )
+                text = reporting.report_page(overview, title=title, reveal=reveal, trend=trend)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
         runs, cases_shown = len(overview.scores), len(overview.browser.cases)

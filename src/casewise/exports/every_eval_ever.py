@@ -15,10 +15,10 @@ from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import Better
 from casewise.exports.redaction import column_rules, known_parameters, redact_columns
 from casewise.exports.request import Exported, ExportRequest, write_texts
-from casewise.judgements import RunRecord, read_paths
+from casewise.judgements import RunRecord, read_paths, run_records
 from casewise.measures import Scoring, find
 from casewise.protocols import RunCondition
-from casewise.scores import Estimate, Score, is_provisional, report_scores, run_records
+from casewise.scores import Estimate, Score, is_provisional, report_scores
 
 _COMMON = ("accuracy", "brier", "mae")
 """Measures whose ids are everybody's."""

@@ -10,7 +10,14 @@ from casewise.judgements.conditions import (
     shared_rows,
 )
 from casewise.judgements.outputs import case_columns
-from casewise.judgements.read import Judgements, Unjudged, find_logs, nothing_judged, read_paths
+from casewise.judgements.read import (
+    Judgements,
+    Unjudged,
+    find_logs,
+    nothing_judged,
+    read_paths,
+    run_records,
+)
 from casewise.judgements.runs import (
     RunRecord,
     plain_notes,
@@ -55,6 +62,7 @@ __all__ = [
     "read_paths",
     "recorded_command",
     "run_record",
+    "run_records",
     "run_state",
     "shared_rows",
     "stand_in",

@@ -18,7 +18,7 @@ from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of, read_bytes
 from casewise.judgements.logs import choose_logs, read_judgements
 from casewise.judgements.outputs import read_outputs
-from casewise.judgements.runs import recorded_command
+from casewise.judgements.runs import RunRecord, recorded_command, run_record
 from casewise.judgements.schema import (
     WHOLE,
     make_table,
@@ -291,3 +291,12 @@ def _kind(path: Path) -> _Kind:
     if text.startswith(b"[") and is_output(path):
         return _Kind.OUTPUT
     return _Kind.OTHER
+
+
+def run_records(paths: Sequence[Path]) -> list[RunRecord]:
+    """Records of the runs whose logs are among the paths; empty where there is no log."""
+    try:
+        found, _ = find_logs(paths)
+    except InputError:  # the judgements came from tables or published outputs alone
+        return []
+    return list(map(run_record, found))

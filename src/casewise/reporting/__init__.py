@@ -1,6 +1,5 @@
 """Tables for people and for programs. Formats, and never computes."""
 
-from casewise.reporting._card import evaluation_card
 from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
 from casewise.reporting._failures import failure_sheet
 from casewise.reporting._gate import (
@@ -16,6 +15,7 @@ from casewise.reporting._power import plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._results import sheet_of
 from casewise.reporting._scores import score_sheet
+from casewise.reporting.card import evaluation_card
 from casewise.reporting.case_sets import diff_sheet, pairs_sheet, parts_table
 from casewise.reporting.describe import audit_sheet, description_sheet
 from casewise.reporting.page import report_page

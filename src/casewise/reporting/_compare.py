@@ -14,9 +14,9 @@ from casewise.reporting._scores import corrected_table, difference_cells, differ
 from casewise.results import (
     Comparisons,
     Verdict,
-    cut_notes,
     first_upper,
     rules_remark,
+    run_warnings,
 )
 from casewise.scores import Change, Comparison, Difference, right_after
 from casewise.sheets import (
@@ -64,12 +64,12 @@ def _blocks(
     compared: Comparison, verdict: Verdict, whole: bool, page_command: str
 ) -> Iterator[RenderableType]:
     yield Text(f"Before: {compared.before}\nAfter: {compared.after}", style="bold")
-    state, mistakes, _ = verdict.said
+    tones = {Tone.BAD, Tone.GOOD} & {one.tone for one in verdict.figures if one.is_real}
+    tone = Tone.BAD if Tone.BAD in tones else next(iter(tones), None)
+    state, sentence = verdict.said
     yield terminal(
         state,
-        "",
-        *(Word(one.line, one.tone) if one.tone else one.line for one in verdict.changes),
-        mistakes,
+        Word(sentence, tone) if tone else sentence,
         "",
         _table(compared, whole=whole),
         *_corrected(compared),
@@ -143,7 +143,7 @@ def _lines(compared: Comparison) -> list[str]:
     rules = rules_remark(compared.scores)
     lines += [rules] if rules else []
     lines += _withheld(compared)
-    lines += cut_notes(compared.scores)
+    lines += run_warnings(compared.scores)
     if compared.left_out:
         lines.append(f"{compared.left_out} judgements have no answered, labelled counterpart.")
     return [*lines, *([_count(compared)] if judges else [])]
@@ -221,11 +221,10 @@ def _changed(compared: Comparison, page_command: str) -> list[Word | str]:
 
 def _markdown(compared: Comparison, verdict: Verdict) -> str:
     """Changes for the worse and the better; folded below, the table and the changed cases."""
-    state, mistakes, _ = map(escape, verdict.said)
+    state, sentence = map(escape, verdict.said)
     blocks = [
         f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  \n{state}",
-        "\n".join(f"{'- ' if one.tone else ''}{escape(one.line)}" for one in verdict.changes),
-        mistakes,
+        sentence,
         folded(
             f"All measures of {compared.n} judgements (labels: {compared.labels})",
             to_markdown(_table(compared, whole=True)),

@@ -12,9 +12,10 @@ from casewise.results import (
     Verdict,
     deed,
     left_open,
+    of_100,
     people_clause,
+    pinned_rows,
     remarks,
-    whole_percent,
     wording,
 )
 from casewise.scores import Difference, Failure, RuleAccuracy, Score, ScoreReport
@@ -249,14 +250,14 @@ def score_sheet(
 
 
 def _opening(result: Scores) -> Iterator[Table | str]:
-    """State of the runs, the verdicts to begin with, figures in short, and the worst cases."""
-    yield from result.state_lines
+    """The verdicts to begin with, state and figures in short, and the worst cases."""
     for one in result.leading:
         yield from (one.subject, *one.said, "")
     for acts in (False, True):
-        yield from _in_short([one for one in result.verdicts if _is_short(one.score, acts=acts)])
+        shown = [one for one in result.verdicts if _is_short(one.score, acts=acts)]
+        yield from _in_short(shown, () if acts else result.baselines)
     if found := result.failures(CASES):
-        yield _cases_table(found)
+        yield cases_table(found)
 
 
 def _asked_for(result: Scores) -> Iterator[Analysis]:
@@ -276,7 +277,7 @@ def _is_short(score: Score, *, acts: bool) -> bool:
     return score.acts is acts and not (score.group or score.condition.evidence)
 
 
-def _cases_table(failures: Sequence[Failure]) -> Table:
+def cases_table(failures: Sequence[Failure]) -> Table:
     """Wrong answers without their texts: ids, categories, what people and the model said."""
     several = len({one.run for one in failures}) > 1
     columns = ("case", "category", *(["run"] if several else []), "label", "model")
@@ -398,22 +399,19 @@ def _other_rules(
     return columns
 
 
-def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:
-    """The figures of runs, under their models; nothing where there is none."""
+def _in_short(whole: Sequence[Verdict], baselines: Sequence[Score]) -> Iterator[Table]:
+    """The state and the figures of runs, and what they are held against; nothing without runs."""
     if not whole:
         return
-    rows = []
-    for one in whole:
-        model, pairs = one.score.condition.model, one.figures[:2]
-        rows.append(Row([one.score.condition.text, *(each.cell for each in one.figures)], model))
-        coins = [each.baseline and whole_percent(each.baseline[1]) for each in pairs]
-        if any(coins):
-            rows.append(Row(["a coin", *coins, None, None], model, dim=True))
-    for held in dict.fromkeys(tuple(each.baseline for each in one.figures[2:]) for one in whole):
-        told = [one for one in held if one is not None]
-        if len(told) == len(held):
-            cells = [told[0][0], None, None, *(whole_percent(value) for _, value in told)]
-            rows.append(Row(cells, "baselines", dim=True))
+    rows = [
+        Row([one.score.condition.text, one.state, *(each.text for each in one.figures)], model)
+        for one in whole
+        for model in [one.score.condition.model]
+    ]
+    for name, shares in pinned_rows(whole, baselines).items():
+        texts = (f"{of_100(one.value)} %" if one.value == one.value else None for one in shares[:4])
+        rows.append(Row([name, None, *texts], "held against", dim=True))
     titles = (one.title for one in whole[0].figures)
     heads = (one.replace(" what", "\nwhat").replace(" where", "\nwhere") for one in titles)
-    yield Table([Column(""), *map(Column, heads)], rows, "In short", groups="model")
+    columns = [Column(""), Column("state"), *map(Column, heads)]
+    yield Table(columns, rows, "In short", groups="model")

@@ -3,8 +3,7 @@
 Every sentence on a run is made here, once; terminal, Markdown, page, card and JSON show it.
 """
 
-from casewise.results._changes import ChangeSentence, change_sentences
-from casewise.results._failure_words import (
+from casewise.results.failures import (
     deed,
     difference_clause,
     failure_record,
@@ -13,16 +12,20 @@ from casewise.results._failure_words import (
     label_clause,
     people_clause,
 )
-from casewise.results._gate_words import (
+from casewise.results.gate_words import (
     gate_heading,
     gate_lines,
     rule_demand,
     rule_name,
     rule_sentence,
 )
-from casewise.results._ladder_words import ladder_sentence
-from casewise.results._leaderboard_words import leaderboard_lines
-from casewise.results._result import (
+from casewise.results.notes import (
+    left_open,
+    remarks,
+    rules_remark,
+    run_warnings,
+)
+from casewise.results.result import (
     NO_TREND,
     Comparisons,
     Gate,
@@ -31,40 +34,19 @@ from casewise.results._result import (
     Trend,
     leading,
 )
-from casewise.results._trend import DatedRun, ended_at
-from casewise.results._verdict import (
-    Figure,
-    Verdict,
-    cut_notes,
-    heavy_notes,
-    kind_of,
-    left_open,
-    mass_warnings,
-    number_of,
-    provisional_note,
-    remarks,
-    rules_remark,
-    run_warnings,
-)
-from casewise.results._wording import (
-    BASELINES,
+from casewise.results.trend import DatedRun
+from casewise.results.verdict import Figure, Verdict, figure_titles, pinned_rows, state_words
+from casewise.results.words import (
     Share,
     Wording,
-    baselines_read,
     first_upper,
-    mistake_measures,
-    mistake_verbs,
-    page_wording,
-    refusals,
+    of_100,
     rule_wording,
     run_wording,
-    whole_percent,
     wording,
 )
 
 __all__ = [
-    "BASELINES",
-    "ChangeSentence",
     "NO_TREND",
     "Comparisons",
     "DatedRun",
@@ -76,41 +58,29 @@ __all__ = [
     "Trend",
     "Verdict",
     "Wording",
-    "baselines_read",
-    "change_sentences",
-    "cut_notes",
-    "heavy_notes",
     "deed",
     "difference_clause",
-    "ended_at",
     "failure_record",
     "failure_sentence",
-    "group_titles",
+    "figure_titles",
     "first_upper",
     "gate_heading",
     "gate_lines",
-    "kind_of",
-    "ladder_sentence",
+    "group_titles",
     "label_clause",
-    "leaderboard_lines",
     "leading",
-    "mistake_measures",
-    "mistake_verbs",
-    "mass_warnings",
-    "number_of",
-    "page_wording",
-    "people_clause",
-    "provisional_note",
-    "refusals",
     "left_open",
+    "of_100",
+    "people_clause",
+    "pinned_rows",
     "remarks",
     "rule_demand",
     "rule_name",
     "rule_sentence",
     "rule_wording",
-    "run_wording",
     "rules_remark",
     "run_warnings",
-    "whole_percent",
+    "run_wording",
+    "state_words",
     "wording",
 ]

@@ -1,7 +1,7 @@
 """Scores and comparisons of the judgement table, the analyses on top, and summaries for views.
 
-``_condition_scores`` scores a condition, and a module each analyses further. Summaries:
-``_overview`` for the page, ``_evaluation_facts`` for the card, ``_score_records`` for JSON.
+``score`` scores a condition; ``_overview`` holds what the page and the card are made from, and
+``_score_records`` makes JSON.
 """
 
 from casewise.choices import Split, UnreadPolicy, WeighBy
@@ -9,17 +9,6 @@ from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
 from casewise.scores._calibration import CALIBRATED
 from casewise.scores._changed_contexts import SMALLEST
-from casewise.scores._evaluation_facts import (
-    DataFacts,
-    EvaluationFacts,
-    LimitKind,
-    Reason,
-    RunFacts,
-    Uncounted,
-    Voters,
-    evaluation_facts,
-    run_records,
-)
 from casewise.scores._failures import (
     ContextDifference,
     Failure,
@@ -27,15 +16,12 @@ from casewise.scores._failures import (
     judged_and_acted,
 )
 from casewise.scores._ladders import LadderScore, climb, find_ladders
-from casewise.scores._leaders import CategoryScore, Leader
 from casewise.scores._overview import (
     Browser,
     Overview,
-    Usage,
     make_browser,
     make_overview,
     new_failures,
-    shortened,
 )
 from casewise.scores._run_comparison import (
     Change,
@@ -72,37 +58,27 @@ __all__ = [
     "Browser",
     "CALIBRATED",
     "CELLS",
-    "CategoryScore",
     "Change",
     "Comparison",
     "ContextDifference",
-    "DataFacts",
     "Difference",
     "Escalation",
     "Estimate",
-    "EvaluationFacts",
     "Failure",
     "Gain",
     "LOW_MASS",
     "LadderScore",
-    "Leader",
-    "LimitKind",
     "Overview",
     "RareRate",
-    "Reason",
     "RuleAccuracy",
     "Run",
     "RunCondition",
-    "RunFacts",
     "SMALLEST",
     "Score",
     "ScoreReport",
     "ScoreRow",
     "Split",
-    "Uncounted",
     "UnreadPolicy",
-    "Usage",
-    "Voters",
     "WeighBy",
     "are_comparable",
     "as_record",
@@ -114,7 +90,6 @@ __all__ = [
     "cut_note",
     "correction_record",
     "differences",
-    "evaluation_facts",
     "find_ladders",
     "find_runs",
     "is_provisional",
@@ -129,11 +104,9 @@ __all__ = [
     "report_scores",
     "right_after",
     "rule_accuracies",
-    "run_records",
     "score_baselines",
     "score_rows",
     "score_table",
     "score_together",
-    "shortened",
     "trust_in_claims",
 ]

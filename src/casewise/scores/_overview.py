@@ -1,4 +1,4 @@
-"""Contents of a report, computed once: scores, leaders, retention, costs, and every case.
+"""Contents of a page, computed once: scores, comparisons, records, and every case.
 
 The case browser shows what people said of each case, and what each run said.
 """
@@ -6,19 +6,17 @@ The case browser shows what people said of each case, and what each run said.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.choices import FailureGroup
-from casewise.errors import UsageError
-from casewise.judgements import Judgements, conditions
+from casewise.judgements import Judgements, RunRecord, conditions
 from casewise.measures import Scoring, family_of, label_fields, make_answers, outcomes
-from casewise.protocols import RunCondition, find_variation
+from casewise.protocols import RunCondition
 from casewise.replies import CheckFile
-from casewise.scores._changed_contexts import AblationChange
 from casewise.scores._failures import (
     MARKS,
     Failure,
@@ -26,11 +24,10 @@ from casewise.scores._failures import (
     list_failures,
     mark_failures,
 )
-from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
 from casewise.scores._run_comparison import Comparison
-from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
+from casewise.scores._score_report import ScoreReport, report_scores
 from casewise.scores.score import Score
-from casewise.statistics import FloatArray, IntArray, bin_places, credits
+from casewise.statistics import FloatArray, IntArray, credits
 
 OF_BROWSED_CASE = (
     "case_id",
@@ -217,128 +214,35 @@ def new_failures(
     return tuple(browse(table, runs, {}, scoring, [(0, 1)]).failures(FailureGroup.NEW))
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens, time and cost of one run, as far as its rows tell; None where none says."""
-
-    condition: RunCondition
-    n: int
-    """Judgements."""
-    input_tokens: int | None
-    """Sum over the judgements that record it; so are the next three."""
-    output_tokens: int | None
-    cost_usd: float | None
-    """Cost of the model under test."""
-    grader_cost_usd: float | None
-    """Cost of the model that graded its replies."""
-    latency_s: float | None
-    """Median working time of a judgement, in seconds."""
-    latency_p95_s: float | None
-    known: int
-    """Judgements whose output tokens are recorded."""
-
-
-def usages(table: pl.DataFrame) -> list[Usage]:
-    """Tokens, time and cost of each run of a table."""
-    return [_usage(condition, rows) for condition, rows in conditions(table)]
-
-
-def _usage(condition: RunCondition, rows: pl.DataFrame) -> Usage:
-    def total(column: str) -> Any:
-        return rows[column].sum() if rows[column].count() else None
-
-    latency = rows["latency_s"].drop_nulls()
-    return Usage(
-        condition=condition,
-        n=len(rows),
-        input_tokens=total("input_tokens"),
-        output_tokens=total("output_tokens"),
-        cost_usd=total("cost_usd"),
-        grader_cost_usd=total("grader_cost_usd"),
-        latency_s=latency.quantile(0.5, "linear"),
-        latency_p95_s=latency.quantile(0.95, "linear"),
-        known=rows["output_tokens"].count(),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionPoint:
-    """A run with talk or text of some length between context and query."""
-
-    tokens: int
-    """Approximate tokens of the talk or text; 0 is the same conversation without it."""
-    score: Score
-    change: AblationChange | None
-    """Change against the plain run of the same cases, where there is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """One model's runs by the length of what stands between context and query."""
-
-    condition: RunCondition
-    """Condition of the first point's run."""
-    family: str
-    """``filler`` (turns) or ``text`` (one pasted text), with the seed."""
-    points: tuple[RetentionPoint, ...]
-    """Points by tokens, upwards."""
-
-
-def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
-    """Gather the rows whose variation has a size."""
-    families: dict[tuple[RunCondition, str], list[RetentionPoint]] = {}
-    for row in rows:
-        condition = row.score.condition
-        name, mark, seed = (condition.variation or "").partition(",")
-        if (found := _size(name)) is None:
-            continue
-        name, tokens = found
-        family = f"{name}{mark}{seed}"
-        key = condition.same_but("variant", "prompt_version"), family
-        families.setdefault(key, []).append(RetentionPoint(tokens, row.score, row.change))
-    return [
-        Retention(
-            points[0].score.condition,
-            family,
-            tuple(sorted(points, key=lambda point: point.tokens)),
-        )
-        for (_, family), points in families.items()
-    ]
-
-
-def _size(name: str) -> tuple[str, int] | None:
-    try:
-        found, tokens = find_variation(name)
-    except UsageError:  # of a table that another version, or another tool, has written
-        return None
-    return (found.name, tokens) if found.sized else None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Overview:
-    """Data that a report is made from."""
+    """Data that a page or a card is made from."""
 
     report: ScoreReport
     """Every condition and its baselines, as ``casewise score`` has them."""
-    leaders: tuple[Leader, ...]
-    categories: tuple[CategoryScore, ...]
-    """Plain runs by category."""
-    retentions: tuple[Retention, ...]
-    usages: tuple[Usage, ...]
     browser: Browser
     comparisons: tuple[Comparison, ...]
     """Runs subtracted, where that was asked for."""
     checks: tuple[CheckFile, ...]
     """Labelled replies, where rates were to be corrected by them."""
-    table: pl.DataFrame
-    """The judgements of single cases."""
+    records: tuple[RunRecord, ...]
+    """How the runs were made, where their logs are at hand."""
     notes: tuple[str, ...]
     """Notes on how the table was made."""
 
     @property
-    def scores(self) -> list[Score]:
+    def scores(self) -> tuple[Score, ...]:
         """Scores of every condition, the baselines apart."""
-        return [row.score for row in self.report.rows]
+        return self.report.scores
+
+    def records_of(self, condition: RunCondition) -> list[RunRecord]:
+        """Records of the runs of a condition; none where no log is at hand."""
+        ids = self._run_ids.get(condition, ())
+        return [one for one in self.records if one.run_id in ids]
+
+    @cached_property
+    def _run_ids(self) -> dict[RunCondition, set[str]]:
+        return {one: set(rows["run_id"]) for one, rows in conditions(self.report.table)}
 
 
 def make_overview(
@@ -348,9 +252,10 @@ def make_overview(
     cases: Mapping[str, Case] | None = None,
     comparisons: Sequence[Comparison] = (),
     checks: Sequence[CheckFile] = (),
+    records: Sequence[RunRecord] = (),
     seed: int = 0,
 ) -> Overview:
-    """Compute what a report shows.
+    """Compute what a page shows.
 
     Args:
         judgements: The table, read with texts where they are wanted.
@@ -358,18 +263,12 @@ def make_overview(
         cases: More cases whose texts are known, by id, such as those of a data set.
         comparisons: Runs subtracted.
         checks: Labelled replies, to correct rates by.
+        records: How the runs were made.
         seed: Seed of simulated ceilings.
     """
-    report = report_scores(judgements.table, scoring, seed=seed, checks=checks)
-    table = judgements.table.filter(pl.col("twin_id").is_null())
-    scores = [row.score for row in report.rows]
     changes = [one.scores for one in comparisons]
     return Overview(
-        report=report,
-        leaders=tuple(leaders(table, scores, scoring)),
-        categories=tuple(category_scores(table, scoring)),
-        retentions=tuple(retentions(report.rows)),
-        usages=tuple(usages(judgements.table)),
+        report=report_scores(judgements.table, scoring, seed=seed, checks=checks),
         browser=make_browser(
             judgements.table,
             {**(cases or {}), **judgements.cases},
@@ -378,24 +277,6 @@ def make_overview(
         ),
         comparisons=tuple(comparisons),
         checks=tuple(checks),
-        table=table,
+        records=tuple(records),
         notes=judgements.notes,
     )
-
-
-def shortened(shares: pl.Series, digits: int) -> pl.Series:
-    """Shares in few digits: in still fewer each is as the exact one, and in its bin of calibration.
-
-    .12496 is .1249, since .1250 would be shown as .13.
-    """
-    exact = shares.to_numpy()
-    short, unit = _rounded(exact, digits), 10.0**-digits
-    up = [_rounded(short, fewer) > _rounded(exact, fewer) for fewer in range(1, digits)]
-    short = short - unit * np.logical_or.reduce(up)
-    kept = np.where(bin_places(short) == bin_places(exact), short, short + unit)
-    return pl.Series(shares.name, kept).round(digits).fill_nan(None)
-
-
-def _rounded(shares: FloatArray, digits: int) -> FloatArray:
-    """Round shares in 0..1 as figures are printed: halves go up."""
-    return np.floor(np.round(shares * 10.0**digits, 6) + 0.5) / 10.0**digits

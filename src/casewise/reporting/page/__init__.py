@@ -8,23 +8,16 @@ import base64
 import hashlib
 from importlib.resources import files
 
-from casewise.scores import EvaluationFacts, Overview
+from casewise.scores import Overview
 
 __all__ = ["report_page"]
 
 
-def report_page(
-    overview: Overview,
-    *,
-    title: str,
-    reveal: bool,
-    facts: EvaluationFacts | None = None,
-    trend: bool = False,
-) -> str:
-    """The whole report as one HTML file; ``_page.report_page`` has what each argument is."""
-    from casewise.reporting.page import _page
+def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = False) -> str:
+    """The whole report as one HTML file; ``page.report_page`` has what each argument is."""
+    from casewise.reporting.page import page
 
-    return _page.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
+    return page.report_page(overview, title=title, reveal=reveal, trend=trend)
 
 
 def script_hash(script: str) -> str:

@@ -13,7 +13,7 @@ function contextList(context, others) {
 
 function contextEntry(name, value, others) {
   if (isNested(value)) {
-    return make("div", {}, make("dt", {}, name), make("dd", {}, contextList(value, others)));
+    return make("div", {}, make("dt", {}, make("bdi", {}, name)), make("dd", {}, contextList(value, others)));
   }
   const differs = others.some((other) => other !== value);
   const text = String(value ?? "–");
@@ -22,7 +22,7 @@ function contextEntry(name, value, others) {
   const pieces = differs ? marked(text, twin) : [text];
   const className = differs && pieces.length === 1 ? "whole" : "";
   return make("div", { className: differs ? "differs" : "" },
-    make("dt", {}, name, note), make("dd", { className }, ...pieces));
+    make("dt", {}, make("bdi", {}, name), note), make("dd", { className, dir: "auto" }, ...pieces));
 }
 
 /** Fewer shared words than this, and a text is another one rather than a changed one. */
@@ -104,9 +104,8 @@ const PARTS = ["answer", "explanation", "error"];
 
 function answerRow(one, runs, texts, several) {
   const title = several ? `${runs[one.run].name}, sample ${one.epoch}` : runs[one.run].name;
-  const name = make("th", { scope: "row" }, title);
-  if (one.quadrant) name.append(make("span", { className: "aside" }, spaced(one.quadrant)));
-  const told = lengths(one, PARTS);
+  const name = make("th", { scope: "row" }, make("bdi", {}, title));
+    const told = lengths(one, PARTS);
   if (!texts && told) name.append(make("span", { className: "aside" }, told));
   const said = make("td", {}, one.said === null ? spaced(one.status) : spaced(one.said));
   if (one.doubt) said.append(make("span", { className: "aside" }, `doubt ${shown(one.doubt, 2)}`));
@@ -118,7 +117,7 @@ function answerRow(one, runs, texts, several) {
 
 function textRow(one) {
   const texts = PARTS.map((name, place) => [name, one.texts[place]]).filter(([, text]) => text)
-    .map(([name, text]) => [make("h5", {}, name), make("p", { className: "text" }, text)]);
+    .map(([name, text]) => [make("h5", {}, name), make("p", { className: "text", dir: "auto" }, text)]);
   const fold = make("details", {}, make("summary", {}, "what it wrote"), ...texts.flat());
   return make("tr", { className: "wrote" }, make("td", { colSpan: 4 }, fold));
 }
@@ -136,7 +135,7 @@ const parsed = (text) => (text === null || text === undefined ? null : JSON.pars
 
 function historyList(turns) {
   return make("ol", { className: "history" }, ...turns.map((turn) => make("li", {},
-    make("span", { className: "aside" }, turn.role), make("p", { className: "text" }, turn.content))));
+    make("span", { className: "aside" }, turn.role), make("p", { className: "text", dir: "auto" }, turn.content))));
 }
 
 function noContext(one) {
@@ -165,7 +164,7 @@ function caseColumn(one, { runs, texts, chosen }, opened) {
   const heading = one.intended ? `Meant to be ${one.intended}` : aside;
   return make("article", { className: one === opened ? "opened" : "" },
     make("h3", {}, heading),
-    make("p", { className: "aside" }, make("code", {}, one.case_id)),
+    make("p", { className: "aside" }, make("code", {}, make("bdi", {}, one.case_id))),
     make("p", { className: "label" }, labelOf(one)),
     votesOf(one),
     make("h4", {}, "context"),
@@ -182,7 +181,7 @@ function whyList(one, { runs, chosen, deeds }) {
   const told = toExplain(one, chosen);
   const several = runs.length > 1;
   const lines = told.slice(0, MOST_WHYS).map((each) =>
-    make("li", {}, whyOf(one, each, several ? runs[each.run].name : "The model", deeds)));
+    make("li", {}, make("bdi", {}, whyOf(one, each, several ? runs[each.run].name : "The model", deeds))));
   const more = told.length - lines.length;
   return make("div", { className: "why" },
     make("p", {}, `${sentence(one.differs)} ${sentence(one.people)} ${sentence(one.because)}`),
@@ -211,14 +210,14 @@ function whyOf(one, each, name, deeds) {
 function pairView(one, state) {
   const { texts } = state;
   const query = texts && one.query
-    ? make("blockquote", { className: "text" }, one.query)
+    ? make("blockquote", { className: "text", dir: "auto" }, one.query)
     : make("p", { className: "withheld" }, one.query_length
       ? `Query withheld: ${counted(one.query_length, "character")}.` : "The query is not known.");
   const note = one.pair.length === 1
     ? "The only case with this query."
     : texts && "≠ stands by what differs between the contexts; the words that differ are marked.";
   return [
-    make("p", { className: "aside" }, one.category),
+    make("p", { className: "aside" }, make("bdi", {}, one.category)),
     query,
     note ? make("p", { className: "aside" }, note) : null,
     whyList(one, state),

@@ -14,14 +14,11 @@ from typing import Any, Generic, Self, TypeVar, overload
 from casewise.analyses import Analysis, Scored, analyse, line_records
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
 from casewise.judgements import RunState
-from casewise.measures import Scoring
-from casewise.results._changes import change_sentences
-from casewise.results._failure_words import failure_record
-from casewise.results._trend import DatedRun, dated_runs
-from casewise.results._verdict import Verdict, joined_changes
+from casewise.results.failures import failure_record
+from casewise.results.trend import DatedRun, dated_runs
+from casewise.results.verdict import Verdict
 from casewise.scores import (
     Comparison,
-    EvaluationFacts,
     Failure,
     Overview,
     RunCondition,
@@ -35,7 +32,7 @@ from casewise.scores import (
     find_runs,
     make_browser,
 )
-from casewise.sheets import Shown, Tone, plain_rows, plural
+from casewise.sheets import Shown, plain_rows, plural
 
 Row = TypeVar("Row")
 
@@ -103,7 +100,7 @@ class Scores(Result[Score]):
     def of(cls, report: ScoreReport) -> Self:
         """Scores with a verdict on each run."""
         scores = report.scores
-        verdicts = (Verdict(one.condition.title, one, report.baselines, scores) for one in scores)
+        verdicts = (Verdict(one.condition.title, one) for one in scores)
         states = _states([*scores, *report.ranked])
         return cls(scores, states, report.baselines, tuple(verdicts), report=report)
 
@@ -115,10 +112,12 @@ class Scores(Result[Score]):
             kind = [one for one in self.verdicts if one.score.acts is acts]
             running = [one for one in kind if one.score.can_lead]
             if running:
-                best = max(running, key=_right)
+                best = max(running, key=lambda one: right(one.score))
                 models = {one.score.condition.model for one in running}
                 level = {
-                    one.score.condition.model for one in running if _right(one) == _right(best)
+                    one.score.condition.model
+                    for one in running
+                    if right(one.score) == right(best.score)
                 }
                 ties = f", with {plural(len(level) - 1, 'other')}," if len(level) > 1 else ""
                 more = (
@@ -168,12 +167,15 @@ class Scores(Result[Score]):
         for one in self.analyses:
             for line in one.lines:
                 analysed.setdefault(line.run, []).extend(line_records(one, line))
-        said = {id(one.score): list(one.said) for one in self.verdicts}
+        said = {
+            id(one.score): {"verdict": list(one.said), "finding": one.finding}
+            for one in self.verdicts
+        }
         corrected = {one.condition: correction_record(one) for one in self.report.corrections}
         return [
             as_record(row)
             | ({"grader_check": found} if (found := corrected.get(row.condition)) else {})
-            | ({"verdict": said[id(row)]} if id(row) in said else {})
+            | said.get(id(row), {})
             | ({"analyses": figures} if (figures := analysed.get(row.condition)) else {})
             for row in (*self.rows, *self.report.ranked, *self.baselines)
         ]
@@ -183,9 +185,9 @@ class Scores(Result[Score]):
         return plain_rows(self.record())
 
 
-def _right(verdict: Verdict) -> float:
-    """Share of right answers of the run."""
-    return verdict.score.measures[verdict.score.headline].value
+def right(score: Score) -> float:
+    """Share of right answers of a run."""
+    return score.measures[score.headline].value
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,27 +195,17 @@ class Comparisons(Result[Comparison]):
     """Every two runs that were subtracted: after minus before."""
 
     @classmethod
-    def of(cls, found: Iterable[Comparison], scores: Scores | None = None) -> Self:
-        """Comparisons, beside the scores of all runs where they are known."""
+    def of(cls, found: Iterable[Comparison], baselines: tuple[Score, ...] = ()) -> Self:
+        """Comparisons with a verdict on each."""
         rows = tuple(found)
-        baselines, others = (scores.baselines, scores.rows) if scores is not None else ((), ())
-        return cls(
-            rows,
-            _states(score for one in rows for score in one.scores),
-            baselines,
-            tuple(Verdict.of_change(one, baselines, others) for one in rows),
-        )
+        states = _states(score for one in rows for score in one.scores)
+        return cls(rows, states, baselines, tuple(map(Verdict.of_change, rows)))
 
     def record(self) -> dict[str, Any]:
-        """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their sentences."""
+        """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their verdicts."""
         record = comparison_records(self.rows)
         for part, verdict in zip(record["comparisons"], self.verdicts, strict=True):
-            part["verdict"] = list(verdict.said)
-            part["sentences"] = [
-                {"metric": told.metric, "text": told.text, "is_worse": told.tone is Tone.BAD}
-                for told in verdict.changes
-                if told.tone
-            ]
+            part |= {"verdict": list(verdict.said), "finding": verdict.finding}
         return record
 
     def records(self) -> list[dict[str, Any]]:
@@ -241,13 +233,12 @@ class Gate(Result[GateRow]):
             run = verdict.conditions[-1]
             return -counted[run, GateVerdict.FAIL], -counted[run, GateVerdict.UNDECIDED]
 
-        scores, baselines = report.scores, report.baselines
         found = [
             *Comparisons.of(report.comparisons).verdicts,
-            *(Verdict(one.condition.title, one, baselines, scores) for one in scores),
+            *(Verdict(one.condition.title, one) for one in report.scores),
         ]
         verdicts = tuple(sorted(found, key=worst))
-        return cls(report.rows, states, baselines, verdicts, report=report)
+        return cls(report.rows, states, report.baselines, verdicts, report=report)
 
     @property
     def lines(self) -> list[str]:
@@ -309,27 +300,25 @@ class Trend(Result[DatedRun]):
     """The latest run of each kind, after the last one like it."""
 
     @classmethod
-    def of(cls, overview: Overview, facts: EvaluationFacts) -> Self:
+    def of(cls, overview: Overview) -> Self:
         """The runs with unchanged contexts whose logs have a date; fewer than two are no trend.
 
         The verdicts are on the latest run of each kind, of those with whole contexts if there are
         any, and of a ladder's of one rung: against the first like it over the same data.
         """
-        runs = dated_runs(overview, facts)
+        runs = dated_runs(overview)
         rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
         latest, steps = [], []
         for acts in (False, True):
-            kind = [one for one in rows if one.verdict.score.acts is acts]
-            if whole := [one for one in kind if one.verdict.score.condition.plain] or kind:
-                rung = whole[-1].verdict.score.condition.evidence
-                there = [one for one in whole if one.verdict.score.condition.evidence == rung]
-                like = _like_the_last(there, overview, facts.scoring)
-                latest.append(_latest(there, like, overview, facts.scoring))
-                after = there[-1].verdict.score.condition
-                steps += [(one.verdict.score.condition, after) for one in like[-1:]]
+            kind = [one for one in rows if one.score.acts is acts]
+            if whole := [one for one in kind if one.score.condition.plain] or kind:
+                rung = whole[-1].score.condition.evidence
+                there = [one for one in whole if one.score.condition.evidence == rung]
+                like = _like_the_last(there, overview)
+                latest.append(_latest(there, like, overview))
+                steps += [(one.score.condition, there[-1].score.condition) for one in like[-1:]]
         states = _states(overview.scores)
-        told = tuple(latest)
-        return cls(rows, states, overview.report.baselines, told, steps=tuple(steps))
+        return cls(rows, states, overview.report.baselines, tuple(latest), steps=tuple(steps))
 
     def record(self) -> list[dict[str, Any]]:
         """An object for each figure of each run: when it ended, its version, the share."""
@@ -340,64 +329,53 @@ class Trend(Result[DatedRun]):
         return self.record()
 
 
-def _like_the_last(
-    dated: Sequence[DatedRun], overview: Overview, scoring: Scoring
-) -> list[DatedRun]:
+def _like_the_last(dated: Sequence[DatedRun], overview: Overview) -> list[DatedRun]:
     """Earlier runs that can be subtracted from the last, those of its model if there are any."""
-    condition = dated[-1].verdict.score.condition
-    runs = {one.condition: one for one in find_runs({"": overview.table})}
+    last = dated[-1].score.condition
+    runs = {one.condition: one for one in find_runs({"": overview.report.table})}
     like = [
         one
         for one in dated[:-1]
-        for earlier in [one.verdict.score.condition]
-        if earlier.same_but("model") == condition.same_but("model")
-        and earlier.has_data_of(condition)
-        and are_comparable(runs[earlier], runs[condition], scoring)
+        for earlier in [one.score.condition]
+        if earlier.same_but("model") == last.same_but("model")
+        and earlier.has_data_of(last)
+        and are_comparable(runs[earlier], runs[last], overview.report.scoring)
     ]
-    return [one for one in like if one.verdict.score.condition.model == condition.model] or like
+    return [one for one in like if one.score.condition.model == last.model] or like
 
 
-def _latest(
-    dated: Sequence[DatedRun], like: Sequence[DatedRun], overview: Overview, scoring: Scoring
-) -> Verdict:
+def _latest(dated: Sequence[DatedRun], like: Sequence[DatedRun], overview: Overview) -> Verdict:
     """The verdict on the latest of some runs, against the first like it if there is one.
 
     It names the worst of the changes from the first to a run between them, and from that to it.
     """
-    verdict = dated[-1].verdict
+    last = dated[-1]
     more = f", the latest of {len(dated)} runs" if len(dated) > 1 else ""
-    alone = replace(verdict, subject=f"{verdict.subject}{more}")
+    alone = Verdict(f"{last.name}{more}", last.score)
     if not like:
         return alone
-    runs = {one.condition: one for one in find_runs({"": overview.table})}
+    runs = {one.condition: one for one in find_runs({"": overview.report.table})}
     before, *between = like
-    last = (before, dated[-1])
-    ways = [step for one in between for step in ((before, one), (one, dated[-1]))]
-    (found,), others = (
-        compare_runs(
-            [(runs[a.verdict.score.condition], runs[b.verdict.score.condition]) for a, b in steps],
-            scoring,
-            checks=overview.checks,
-        )
-        for steps in ([last], ways)
-    )
+    steps = [(before, last), *(step for one in between for step in ((before, one), (one, last)))]
+    pairs = [(runs[a.score.condition], runs[b.score.condition]) for a, b in steps]
+    compared = compare_runs(pairs, overview.report.scoring, checks=overview.checks)
     falls = [
-        (_right(b.verdict), f"{b.name}, compared with {a.name}: {joined_changes(worse)}")
-        for one, (a, b) in zip(others, ways, strict=True)
-        if (worse := [said.line for said in change_sentences(one) if said.tone is Tone.BAD])
+        (right(verdict.score), f"{b.name}, compared with {a.name}: {verdict.sentence}")
+        for one, (a, b) in zip(compared[1:], steps[1:], strict=True)
+        for verdict in [Verdict.of_change(one)]
+        if verdict.sentence.startswith("Worse")
     ]
     return replace(
         alone,
         subject=f"{alone.subject}, compared with {before.name}",
-        score=found.scores[1],
-        comparison=found,
+        score=compared[0].scores[1],
+        comparison=compared[0],
         between=f"On the way, {min(falls)[1]}" if falls else "",
     )
 
 
 def leading(overview: Overview, trend: Trend | None = None) -> Result[Any]:
     """The result that a page begins with: what changed, else the trend, else the scores."""
-    scores = Scores.of(overview.report)
     if overview.comparisons:
-        return Comparisons.of(overview.comparisons, scores)
-    return trend or scores
+        return Comparisons.of(overview.comparisons, overview.report.baselines)
+    return trend or Scores.of(overview.report)

@@ -1,12 +1,11 @@
 """Runs in time: each at the moment when its log says that it ended."""
 
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from casewise.results._verdict import Verdict
-from casewise.scores import EvaluationFacts, Overview, RunFacts
+from casewise.results.verdict import Verdict
+from casewise.scores import Overview, Score
 from casewise.sheets import json_number
 
 
@@ -18,8 +17,7 @@ class DatedRun:
     """Time in UTC."""
     version: str
     """The model and the arguments that make it another one, such as a revision."""
-    verdict: Verdict
-    """What is said of it."""
+    score: Score
 
     @property
     def name(self) -> str:
@@ -32,42 +30,35 @@ class DatedRun:
             {
                 "ended": self.ended.isoformat(timespec="seconds"),
                 "version": self.version,
-                "condition": self.verdict.score.condition.text,
+                "condition": self.score.condition.text,
                 "measure": figure.title,
-                "n": self.verdict.score.n,
-                **{name: json_number(end) for name, end in zip(_SHARE, ends, strict=True)},
+                "n": self.score.n,
+                **{
+                    name: json_number(end)
+                    for name, end in zip(_SHARE, figure.share[:3], strict=True)
+                },
             }
-            for figure in self.verdict.figures
-            for ends in [_UNTOLD if figure.unknown else figure.share[:3]]
+            for figure in Verdict("", self.score).figures
         ]
 
 
 _SHARE = ("share", "share_low", "share_high")
-_UNTOLD = (math.nan,) * 3
 
 
-def dated_runs(overview: Overview, facts: EvaluationFacts) -> list[DatedRun]:
+def dated_runs(overview: Overview) -> list[DatedRun]:
     """The runs with unchanged contexts whose logs have a date, the earliest first.
 
     A rung of an evidence ladder is a condition, not a change.
     """
     found = []
-    baselines, others = overview.report.baselines, tuple(overview.scores)
-    judged = [run for run in facts.runs if not run.condition.of_pairs]
-    for run, score in zip(judged, overview.scores, strict=True):
-        ended = ended_at(run)
-        if ended and not score.condition.same_but("evidence").changed:
-            arguments = dict.fromkeys(one for record in run.records for one in record.model_args)
-            version = ", ".join([run.model, *arguments])
-            said = f"{version} ({score.condition.text}), ended {ended:%Y-%m-%d %H:%M} UTC"
-            found.append(DatedRun(ended, version, Verdict(said, score, baselines, others)))
+    for score in overview.scores:
+        records = overview.records_of(score.condition)
+        times = [time for one in records if (time := _time(one.completed or one.started))]
+        if times and not score.condition.same_but("evidence").changed:
+            arguments = dict.fromkeys(one for record in records for one in record.model_args)
+            version = ", ".join([records[0].model, *arguments])
+            found.append(DatedRun(max(times), version, score))
     return sorted(found, key=lambda one: one.ended)
-
-
-def ended_at(run: RunFacts) -> datetime | None:
-    """Time at which a run ended, or else began, in UTC; None where no log says so."""
-    times = (_time(one.completed or one.started) for one in run.records)
-    return max((one for one in times if one), default=None)
 
 
 def _time(text: str | None) -> datetime | None:

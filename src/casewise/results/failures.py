@@ -6,7 +6,7 @@ from typing import Any
 
 from casewise.cases import LabelRule
 from casewise.choices import FailureGroup
-from casewise.results._wording import mistake_verbs, run_wording
+from casewise.results.words import mistake_verbs, run_wording
 from casewise.scores import ContextDifference, Failure, RunCondition
 from casewise.sheets import number
 

@@ -14,6 +14,7 @@ _WANTED = {
 
 
 def gate_heading(report: GateReport) -> str:
+    """The verdict, and how many rules came to it: ``Gate: fail (1 pass, 1 fail)``."""
     counts = {verdict: report.count(verdict) for verdict in GateVerdict}
     words = [f"{n} {verdict}" for verdict, n in counts.items() if n]
     words += [f"{len(report.missing)} missing"] if report.missing else []
@@ -24,6 +25,7 @@ def gate_heading(report: GateReport) -> str:
 
 
 def rule_name(row: GateRow) -> str:
+    """Measure of a rule, and the cases that it is about."""
     chosen = [
         f"{column} {' or '.join(str(value) for value in values)}"
         for column, values in row.rule.where
@@ -35,6 +37,7 @@ def rule_name(row: GateRow) -> str:
 
 
 def rule_demand(row: GateRow) -> str:
+    """Limit of a rule: ``at most .2 worse``."""
     worse = " worse" if row.rule.compares else ""
     return f"{_WANTED[row.rule.demand]} {setting(row.rule.limit)}{worse}"
 

@@ -1,0 +1,71 @@
+"""Categories, where they differ by more than chance."""
+
+import numpy as np
+import polars as pl
+
+from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.measures import (
+    Answers,
+    family_of,
+    headline,
+    labelled_rows,
+    make_answers,
+    measure,
+)
+from casewise.sheets import number
+from casewise.statistics import credits, kruskal_wallis
+
+LEVEL = 0.05
+
+
+@analysis
+def categories(scored: Scored) -> Analysis:
+    """Share of right answers by category, of the runs whose categories differ by a joint test.
+
+    Kruskal and Wallis's test of the queries' shares of right answers: the most extreme of many
+    categories are extreme by chance.
+    """
+    lines: list[Line] = []
+    notes = []
+    for run in scored.runs:
+        if not run[0].plain or run[1]["category"].n_unique() < 2:
+            continue
+        kept, truth = labelled_rows(run[1], scored.scoring.rule(run[1]), scored.scoring.ties)
+        answers = make_answers(kept, truth, run[0].protocol)
+        p = _joint(kept["category"], answers)
+        if p < LEVEL:
+            lines += _by_category(run, kept["category"], answers)
+        elif p == p:
+            notes.append(f"{run[0].title}: no difference between categories shown (p {number(p)}).")
+    return Analysis(
+        "categories",
+        "Right answers by category",
+        "Where is it right less often?",
+        lines,
+        "Only of runs whose categories differ by a joint test. Panels of people, and label rules, "
+        "differ between categories too: a stricter panel looks like a harder category.",
+        " ".join(notes),
+        notes=notes,
+    )
+
+
+def _joint(names: pl.Series, answers: Answers) -> float:
+    """P-value of all categories being alike, by queries; NaN where it can't be told."""
+    right = credits(answers.truth.safe, np.where(answers.read, answers.verdict, np.nan))
+    queries = (
+        pl.DataFrame({"category": names, "query": answers.clusters.index, "right": right})
+        .filter(pl.col("right").is_not_nan())
+        .group_by("query", maintain_order=True)
+        .agg(pl.first("category"), pl.mean("right"))
+    )
+    groups = [rows["right"].to_numpy() for _, rows in queries.group_by("category")]
+    return kruskal_wallis(groups).p if len(groups) > 1 else np.nan
+
+
+def _by_category(run: Run, names: pl.Series, answers: Answers) -> list[Line]:
+    name = headline(family_of(run[0].protocol), run[0].protocol)
+    found = []
+    for category in names.drop_nulls().unique().sort():
+        part = answers.only((names == category).fill_null(False).to_numpy())
+        found.append(Line(run[0], category, int(part.read.sum()), measure(part, [name])))
+    return found

@@ -1,0 +1,72 @@
+"""The evaluation card: what the page says first, every analysis, and how the runs were made."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from casewise import __version__
+from casewise.analyses import as_markdown
+from casewise.judgements import RunRecord, plain_notes, without_paths
+from casewise.reporting._scores import cases_table
+from casewise.reporting.page.table import pinned, run_rows, sheet, titles
+from casewise.results import Result, Scores, leading, remarks, wording
+from casewise.scores import Overview
+from casewise.sheets import Column, Row, Table, code_block, escape, markdown
+
+CASES = 5
+"""Wrong answers that a card lists, without their texts."""
+
+LOG_DIR = "repeat"
+"""Folder that the commands write their logs to."""
+
+
+def evaluation_card(overview: Overview) -> str:
+    """A card in Markdown, the same for the same inputs, without any text of a case or an answer."""
+    text = without_paths("\n\n".join(_blocks(overview)))
+    asked = dict.fromkeys(one.command for one in overview.records if one.command)
+    if not asked:
+        return f"{text}\n"
+    lines = [shlex.join(("casewise", *one, "--log-dir", LOG_DIR)) for one in asked]
+    commands = code_block(" &&\n".join(lines), "sh")
+    return f"{text}\n\n## How to repeat it\n\n{commands}\n"
+
+
+def _blocks(overview: Overview) -> Iterator[str]:
+    result: Result[Any] = leading(overview)
+    scores = Scores.of(overview.report)
+    models = dict.fromkeys(without_paths(one.condition.model) for one in overview.scores)
+    yield f"# Evaluation card: {escape(', '.join(models))}"
+    for one in result.leading:
+        yield f"**{escape(one.subject)}.** {escape(' '.join(one.said))}"
+    rows = run_rows(overview, result)
+    yield markdown(sheet(rows, titles(overview.scores), pinned(overview, result)))
+    yield (
+        f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "
+        "query. One part of a safety evaluation, and no certificate."
+    )
+    if found := overview.browser.failures()[:CASES]:
+        yield markdown(cases_table(found))
+    yield from (as_markdown(one) for one in scores.analyses if one.lines)
+    notes = [*plain_notes(overview.notes), *remarks(overview.scores)]
+    yield "\n".join(["## Notes", "", *(f"- {escape(note)}" for note in notes)])
+    yield "## How it was run"
+    yield from (markdown(_record_table(one)) for one in overview.records)
+    made = "" if overview.records else "No log is at hand: how it was run is not recorded. "
+    yield f"{made}Scored by casewise {escape(__version__)}."
+
+
+def _record_table(record: RunRecord) -> Table:
+    """What a log says of its run; what it does not say is left out."""
+    rows = [
+        Row([name.replace("_", " "), _text(value)])
+        for name, value in asdict(record).items()
+        if name not in ("run_id", "model", "command") and value not in (None, (), {}, False)
+    ]
+    return Table([Column(""), Column("")], rows, record.model)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,110 @@
+"""The one chart: a line a figure, with a dot, its interval, and its numbers in words."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from casewise.analyses import Analysis, Figure, as_records, figure_label
+from casewise.reporting.page.names import run_names
+from casewise.scores import RunCondition
+from casewise.sheets import interval, number, signed
+
+MOST_LINES = 100
+"""Most lines of a chart; the download holds all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartLine:
+    """A figure of a run, or of a part of it; places are per cent of the axis."""
+
+    name: str
+    words: str
+    at: float
+    low: float | None
+    high: float | None
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines by their headings, under an axis."""
+
+    groups: Sequence[tuple[str, Sequence[ChartLine]]]
+    ticks: Sequence[tuple[float, str]]
+    zero: float | None
+    """Place of zero, of a chart of changes."""
+    left_out: int
+
+
+def draw(analysis: Analysis, runs: Sequence[RunCondition]) -> Chart:
+    """The chart of an analysis: its first figure, or every figure of lines without parts."""
+    figures = [one for one in _figures(analysis) if one[3].value == one[3].value]
+    shown = figures[:MOST_LINES]
+    ends = [end for *_, one in shown for end in (one.value, *one.interval) if end == end]
+    low, high = _axis(ends, zero=analysis.is_change)
+    names = dict(zip(_runs(analysis), run_names(_runs(analysis)), strict=True))
+
+    def place(value: float) -> float | None:
+        return None if math.isnan(value) else round(100 * (value - low) / (high - low), 2)
+
+    def line(run: RunCondition, name: str, n: int | None, one: Figure) -> ChartLine:
+        write = signed if analysis.is_change else number
+        ends = interval(one.interval, with_signs=analysis.is_change)
+        known = f" ({ends})" if one.interval[0] == one.interval[0] else ""
+        words = f"{write(one.value)}{known}" + (f", n {n:,}" if n is not None else "")
+        start, end = map(place, one.interval)
+        return ChartLine(
+            name, words, place(one.value) or 0.0, start, end, _address(run, runs, analysis, name)
+        )
+
+    return Chart(
+        [
+            (names[run], [line(*one) for one in found])
+            for run, found in groupby(shown, key=lambda one: one[0])
+        ],
+        [(place(at) or 0.0, number(at, 2)) for at in _ticks(low, high)],
+        place(0.0) if analysis.is_change else None,
+        len(figures) - len(shown),
+    )
+
+
+def _runs(analysis: Analysis) -> list[RunCondition]:
+    return list(dict.fromkeys(line.run for line in analysis.lines))
+
+
+def _figures(analysis: Analysis) -> Iterator[tuple[RunCondition, str, int | None, Figure]]:
+    for line in analysis.lines:
+        there = [name for name in analysis.columns if name in line.figures]
+        for name in there[:1] if line.part else there:
+            yield line.run, line.part or figure_label(name), line.n, line.figures[name]
+
+
+def _address(run: RunCondition, runs: Sequence[RunCondition], analysis: Analysis, part: str) -> str:
+    if run not in runs:
+        return ""
+    chosen = f"#run={runs.index(run)}&outcome=wrong"
+    return f"{chosen}&words={part}" if analysis.id == "categories" else chosen
+
+
+def _axis(ends: Sequence[float], *, zero: bool) -> tuple[float, float]:
+    """Both ends of the axis: 0 to 1 of shares, else what the figures take."""
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    if not zero and low >= 0 and high <= 1:
+        return 0.0, 1.0
+    low, high = min(low, 0.0), max(high, 0.0)
+    return (low, high) if high > low else (low - 0.1, high + 0.1)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers on the axis, five at most."""
+    rough = (high - low) / 4
+    unit = 10 ** math.floor(math.log10(rough))
+    step = next(unit * size for size in (1, 2, 2.5, 5, 10) if unit * size >= rough)
+    return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def numbers(analysis: Analysis) -> Mapping[str, Any]:
+    """The rows of an analysis for the download."""
+    return {"id": analysis.id, "rows": as_records(analysis)}

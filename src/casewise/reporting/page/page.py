@@ -1,0 +1,152 @@
+"""The report as one HTML file that opens from disk and calls nothing."""
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from casewise import __version__
+from casewise.analyses import as_table
+from casewise.reporting.page import asset, script_hash
+from casewise.reporting.page.cases import browser_payload
+from casewise.reporting.page.charts import draw, numbers
+from casewise.reporting.page.table import is_bad, pinned, run_rows, titles
+from casewise.results import (
+    NO_TREND,
+    Result,
+    Scores,
+    Trend,
+    first_upper,
+    leading,
+    remarks,
+    wording,
+)
+from casewise.scores import Overview
+from casewise.sheets import count, plural, to_html
+
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+"""Escapes in JSON for characters that could end a script element or start a comment."""
+
+
+def plain_json(value: Any) -> Markup:
+    """Strict JSON that a script element can hold and a person can read.
+
+    Raises:
+        ValueError: A number is undefined or infinite.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    for character, code in _ESCAPES.items():
+        text = text.replace(character, code)
+    return Markup(text)
+
+
+def packed_json(value: Any) -> str:
+    """Strict JSON, gzipped, in base64; the same for the same value, whatever the time.
+
+    Raises:
+        ValueError: A number is undefined or infinite.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Lone surrogates, which JSON may hold as escapes, have no UTF-8 form.
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode()
+
+
+def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = False) -> str:
+    """The page: state, one sentence, one table, five cases; below, folded, every analysis.
+
+    The same bytes for the same inputs.
+
+    Args:
+        overview: What is shown.
+        title: The page's heading.
+        reveal: Put queries, contexts and replies in, behind a content warning; else their
+            lengths stand in, and no text of theirs is anywhere in the page.
+        trend: Begin with the latest run against the first, and the measures over time.
+    """
+    over_time = Trend.of(overview) if trend else None
+    notes = list(overview.notes)
+    if over_time is not None and not over_time:
+        notes.append(f"{first_upper(NO_TREND)}.")
+    if over_time and not overview.comparisons:
+        overview = replace(overview, browser=overview.browser.after(over_time.steps))
+    scores = Scores.of(overview.report)
+    result: Result[Any] = leading(overview, over_time)
+    analyses = [one for one in scores.analyses if one.lines]
+    runs = overview.browser.runs
+    return _template().render(
+        title=title,
+        version=__version__,
+        about=_about(overview),
+        first=[(one, is_bad(one) or not one.is_told) for one in result.leading],
+        rows=run_rows(overview, result),
+        heads=titles(overview.scores),
+        pinned=pinned(overview, result),
+        analyses=[
+            (one, draw(one, runs), to_html(as_table(one), f"table-{one.id}")) for one in analyses
+        ],
+        missing=[one.missing for one in scores.analyses if not one.lines and one.missing],
+        notes=[*notes, *remarks(overview.scores), *_shape(overview)],
+        reveal=reveal,
+        css=Markup(asset("report.css")),
+        script=_script(),
+        scores=plain_json(scores.record()),
+        charts=packed_json([numbers(one) for one in analyses]),
+        cases=packed_json(browser_payload(overview.browser, reveal=reveal)),
+    )
+
+
+def _about(overview: Overview) -> list[str]:
+    """The line under the title: data set, cases and runs, labels, date."""
+    cases = overview.browser.cases
+    queries = cases["query_id"].drop_nulls().n_unique()
+    data = dict.fromkeys(one.data for one in overview.records if one.data)
+    ended = max((one.completed or one.started or "" for one in overview.records), default="")
+    return [
+        ", ".join(data) or "data not recorded",
+        f"{count(len(cases))} cases of {count(queries)} queries",
+        plural(len(overview.browser.runs), "run"),
+        f"against {wording(*overview.scores).against}",
+        *([ended[:10]] if ended else []),
+    ]
+
+
+def _shape(overview: Overview) -> list[str]:
+    """Sentences on the contexts and labels of the cases."""
+    shape = overview.report.shape
+    return [] if shape is None else list(shape.sentences())
+
+
+_SCRIPTS = ("page.js", "pair.js", "cases.js")
+"""One script in this order: modules without an address can't import each other."""
+
+
+@cache
+def _script() -> dict[str, str]:
+    """The script, with the hash by which the page's policy admits it and nothing else."""
+    text = "\n".join(map(asset, _SCRIPTS))
+    return {"text": Markup(text), "hash": script_hash(text)}
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FunctionLoader(asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["unbroken"] = _unbroken
+    return environment.get_template("report.html.j2")
+
+
+def _unbroken(text: str) -> Markup:
+    """Keep per cent signs on the line of their number, and intervals in brackets whole."""
+    text = re.sub(r"(?<=\d) %", "\u00a0%", text)
+    return escape(re.sub(r"\((\S+) to (\S+)\)", "(\\1\u00a0to\u00a0\\2)", text))
