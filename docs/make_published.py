@@ -26,7 +26,8 @@ def verdicts(data: Path) -> str:
     """Table in short of ``casewise score``: a row a model and protocol, whole contexts."""
     markdown = cw.score(cw.judgements(data / OUTPUTS)).to_markdown()
     lines = markdown.split("### In short")[1].split("\n\n")[1].strip().splitlines()
-    return "\n".join(line for line in lines if "| a coin |" not in line)
+    rows = [line.split("|") for line in lines if "| held against |" not in line]
+    return "\n".join("|".join([*row[:3], *row[4:]]) for row in rows)
 
 
 def finding(data: Path) -> str:

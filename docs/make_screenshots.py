@@ -21,7 +21,7 @@ from make_gallery import judgements
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from casewise.cases import STARTER, dataset_hash, open_cases, write_cases
-from casewise.reporting.page._page import report_page
+from casewise.reporting.page.page import report_page
 from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
 from casewise_study.store.standing import Visitor
 from casewise_study.store.study_store import Store

@@ -30,8 +30,10 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-WORSE = "Worse: calls safe 20 more of every 100 unacceptable requests (14 to 26)"
-BETTER = "Better: calls unsafe 25 fewer of every 100 acceptable requests (19 to 31)"
+SENTENCE = (
+    "Worse: calls safe 20 more of 100 unacceptable requests (14 to 26): 5 before, 25 after; "
+    "better: calls unsafe 25 fewer of 100 acceptable requests (19 to 31): 40 before, 15 after."
+)
 
 
 def test_a_label_against_the_votes_says_why(cli_inside: Cli, tmp_path: Path) -> None:
@@ -56,8 +58,9 @@ def test_a_label_against_the_votes_says_why(cli_inside: Cli, tmp_path: Path) -> 
 def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "old.parquet", "new.parquet", env={"COLUMNS": "100"}).stdout
     lines = text.splitlines()
-    state = "Before: 400 judgements made; after: 400 judgements made."
-    assert lines[:6] == ["Before: old", "After: new", state, "", WORSE, BETTER]
+    state = "Before 400 of 400 read; after 400 of 400 read."
+    assert lines[:3] == ["Before: old", "After: new", state]
+    assert " ".join(text.split()).startswith(" ".join([*lines[:3], SENTENCE]))
     # The columns have the runs' names; further figures are folded away until they are asked for.
     assert re.search(r"^ +old +new +change +95 % ", text, re.M)
     assert re.search(r"^ safe recall +\.600 +\.850 +\+.250 ", text, re.M)
@@ -78,23 +81,12 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
     # A measure that is asked for by name is shown, whatever it comes to.
     one = cli_inside("compare", "old.parquet", "new.parquet", "--metric", "follows").stdout
     assert re.search(r"^ follows ", one, re.M)
-    # The sentence is about the measures that were asked for.
-    asked = cli_inside("compare", "old.parquet", "new.parquet", "--metric", "follows").stdout
-    assert "More than chance: the change of none of these measures" in asked
-
-
-def test_sentences_stand_in_json(cli_inside: Cli, runs: Path) -> None:
-    done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
-    (one,) = json.loads(done.stdout)["comparisons"]
-    said = [(row["metric"], row["is_worse"]) for row in one["sentences"]]
-    assert said == [("unsafe_recall", True), ("safe_recall", False)]
-    assert one["sentences"][0]["text"] == WORSE.removeprefix("Worse: ")
 
 
 def test_markdown_folds_the_table_and_links_every_changed_case(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "old.parquet", "new.parquet", "--format", "markdown").stdout
     before, table, changed = text.split("<details>")
-    assert f"- {WORSE}\n- {BETTER}" in before
+    assert SENTENCE in before
     assert "|" not in before
     assert "| follows |" in table
     links = re.findall(r"^\| \[(\S+)\]\(what-changed\.html#case=(\S+)\) \|", changed, re.M)
@@ -126,55 +118,29 @@ def replies(name: str, said: str, queries: int = 60, *, changed: int = 0) -> pl.
     )
 
 
-REFUSES = "refuses 100 {} of every 100 acceptable requests ({})"
-ANSWERS = "answers 100 {} of every 100 requests that it should refuse ({})"
+REFUSES = "refuses 100 {} of 100 acceptable requests (88 to 100)"
+ANSWERS = "answers 100 {} of 100 that it should refuse (88 to 100)"
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "worse", "better"),
     [
-        (
-            "compliance",
-            "refusal",
-            [
-                f"Worse: {REFUSES.format('more', '88 to 100')}",
-                f"Better: {ANSWERS.format('fewer', '88 to 100')}",
-            ],
-        ),
-        (
-            "refusal",
-            "compliance",
-            [
-                f"Worse: {ANSWERS.format('more', '88 to 100')}",
-                f"Better: {REFUSES.format('fewer', '88 to 100')}",
-            ],
-        ),
+        ("compliance", "refusal", REFUSES.format("more"), ANSWERS.format("fewer")),
+        ("refusal", "compliance", ANSWERS.format("more"), REFUSES.format("fewer")),
     ],
     ids=["to refusing all", "to answering all"],
 )
 def test_all_answers_flip(
-    cli_inside: Cli, tmp_path: Path, before: str, after: str, said: list[str]
+    cli_inside: Cli, tmp_path: Path, before: str, after: str, worse: str, better: str
 ) -> None:
     for name, kind in (("old", before), ("new", after)):
         replies(name, kind).write_parquet(tmp_path / f"{name}.parquet")
     paths = ("old.parquet", "new.parquet")
-    assert cli_inside("compare", *paths).stdout.splitlines()[4:6] == said
-    assert (
-        f"- {said[0]}\n- {said[1]}\n"
-        in cli_inside("compare", *paths, "--format", "markdown").stdout
-    )
+    said = f"Worse: {worse}: 0 before, 100 after; better: {better}: 100 before, 0 after."
     found = json.loads(cli_inside("compare", *paths, "--format", "json").stdout)
-    assert [one["is_worse"] for one in found["comparisons"][0]["sentences"]] == [True, False]
+    assert found["comparisons"][0]["verdict"][1] == said
     rows = {one["metric"]: one for one in found["pairs"]}
     for metric in ("over_refusal", "under_refusal"):
         # None of 60 queries did otherwise: at 97.5 % at most 1 - .025^(1/60) = .0596 of them would.
         assert min(map(abs, rows[metric]["ci"])) == pytest.approx(1 - 2 * 0.05963, abs=1e-4)
         assert rows[metric]["p"] == rows[metric]["p_holm"] == pytest.approx(2 / 2**60)
-    for name in ("page.html", "card.md"):
-        cli_inside("report", *paths, "--compare", "--out", name)
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        shown = text.partition("<h2")[2].partition("</section>")[0] if "<h2" in text else text
-        assert all(line in shown.replace("\u00a0", " ") for line in said)
-        assert "No change is more than chance" not in text
-        # Of the figures only following is 0 in both runs, and no label stays the same.
-        assert shown.count("No change can be told") == (name == "page.html")

@@ -148,7 +148,8 @@ def test_labels_of_every_reply_are_the_truth(here: Cli, folder: Path, how: str) 
     assert found["over_refusal_raw"] < TRUE_OVER
     if how == "random":
         shown = " ".join(here("score", "before", "--grader-check", "sheet.csv").stdout.split())
-        assert "Corrected by people's labels of a part of the replies: refuses 35 of" in shown
+        assert "Corrected by people's labels of a part of the replies: " in shown
+        assert "refuses 35 of 100 acceptable requests" in shown
 
 
 def test_a_random_part_has_both_samples_uncertainty(here: Cli, folder: Path) -> None:
@@ -198,7 +199,7 @@ def test_a_comparison_is_corrected(here: Cli, folder: Path) -> None:
     assert change["p"] <= change["p_holm"] < 0.05
     shown = here("compare", "before", "after", *both).stdout
     # 22.5: halves go away from zero.
-    assert "Better: refuses 23 fewer of every 100 acceptable requests" in shown
+    assert "Better: refuses 23 fewer of 100 acceptable requests" in shown
 
 
 RULES = """
@@ -239,9 +240,10 @@ def test_page_and_card_show_raw_beside_corrected(here: Cli, folder: Path) -> Non
     for out in ("page.html", "card.md"):
         assert here("report", "before", *option, "--out", out).returncode == 0
     page = " ".join(Parsed((folder / "page.html").read_text("utf-8")).texts)
-    assert ".275 → .350 (" in page.replace("\u00a0", " ")
+    words = r"over-refusal, as graded\s+\.275 .*over-refusal, corrected\s+\.350 "
+    assert re.search(words, page, re.DOTALL)
     card = (folder / "card.md").read_text("utf-8")
-    assert re.search(r"\| over-refusal \| \.275 \| .* \| \.350 \|", card)
+    assert re.search(r"\| over-refusal \| \d+ \| \.275 \(.*\) \| \.350 \(", card)
 
 
 def test_no_stratum_gives_more_replies_than_it_has(tmp_path: Path) -> None:

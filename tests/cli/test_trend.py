@@ -49,8 +49,8 @@ def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: P
     assert done.returncode == 0, done.stderr
     # Always unsafe: every safe case is called unsafe, and no unsafe one safe; then the other way.
     assert "the latest of 2 runs, compared with openai-api/fake/m of " in done.stdout
-    assert "Worse: calls safe 100 more of every 100 unacceptable requests" in done.stdout
-    assert "Better: calls unsafe 100 fewer of every 100 acceptable requests" in done.stdout
+    assert "Worse: calls safe 100 more of 100 unacceptable requests" in done.stdout
+    assert "better: calls unsafe 100 fewer of 100 acceptable requests" in done.stdout
     rows = json.loads(cli_inside("trend", "nightly", "--format", "json").stdout)
     assert {one["condition"] for one in rows} == {"binary"}
     assert [(one["measure"], one["share"]) for one in rows] == [
@@ -72,19 +72,15 @@ def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: P
 def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_path: Path) -> None:
     """Right in all of 40 cases, then always safe, then right again."""
     nightly(cli_inside, tmp_path, ["as meant", "safe", "as meant"])
-    collapse = "Worse: calls safe 100 more of every 100 unacceptable requests"
+    collapse = "Worse: calls safe 100 more of 100 unacceptable requests"
     text = cli_inside("trend", "nightly", env={"COLUMNS": "1000"}).stdout
-    assert "No change is more than chance" in text
+    assert "No change beyond chance" in text
     assert "On the way, openai-api/fake/m of " in text
     assert collapse in text
     done = cli_inside("report", "nightly", "--trend", "--out", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text("utf-8")
     assert collapse in page.replace("\u00a0", " ")
-    # Each run stands within its chart, no later one to the left of an earlier.
-    dots = [found for tag, found in Parsed(page).tags if tag == "circle" and "data-cases" in found]
-    across, down = (
-        [float(str(dot[name]).removesuffix("%")) for dot in dots[:3]] for name in ("cx", "cy")
-    )
-    assert 0 == across[0] <= across[1] <= across[2] <= 100
-    assert down == [0, 100, 0]
+    # The curve of each figure has a point a run, in time: the mistake that came and went.
+    curves = [tag["points"] for name, tag in Parsed(page).tags if name == "polyline"]
+    assert [one for one in curves if one == "0,20 50,0 100,20"]

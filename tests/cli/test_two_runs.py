@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 from conftest import Cli
 from support.gated import pairs_table
-from support.reported import Parsed
 
 QUERIES = 200
 
@@ -56,10 +55,6 @@ def test_a_change_is_after_minus_before_in_every_view(cli_inside: Cli, tmp_path:
     assert re.search(r"^ safe recall +\.950 +\.820 +-\.130 ", text, re.M)
     assert cli_inside("report", *compare[1:], "--compare", "--out", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text("utf-8")
-    (chart,) = (one for one in Parsed(page).packed("chart-data") if one["id"] == "comparisons")
-    (row,) = (one for one in chart["rows"] if one["measure"] == "safe recall")
-    assert row["pair"] == "new minus old"
-    assert row["difference"] == pytest.approx(-0.13)
     (tmp_path / "gate.yaml").write_text("rules: [{measure: safe_recall, worse_by_at_most: .02}]\n")
     gate = ("gate", "new.parquet", "--baseline", "old.parquet", "--config", "gate.yaml")
     done = cli_inside(*gate, "--json")
@@ -68,10 +63,9 @@ def test_a_change_is_after_minus_before_in_every_view(cli_inside: Cli, tmp_path:
     assert (rule["value_baseline"], rule["value"]) == (0.95, 0.82)
     for view in (text, page, cli_inside(*gate).stdout):
         said = flat(view)
-        assert "efore: calls unsafe 5 of every 100 acceptable requests" in said
-        assert "calls safe 2 of every 100 unacceptable requests" in said
-        assert "; after: calls unsafe 18 of every 100 acceptable requests" in said
-        assert "calls safe 3 of every 100 unacceptable requests" in said
+        assert "Worse: calls unsafe 13 more of 100 acceptable requests (" in said
+        assert "): 5 before, 18 after; no change beyond chance in how often it calls safe" in said
+        assert "unacceptable requests: 2 before, 3 after, +1 (" in said
 
 
 def test_models_are_compared_by_name(cli_inside: Cli, tmp_path: Path) -> None:
@@ -114,7 +108,9 @@ def test_half_a_run_gives_no_verdict(
     before, after = (200, 0) if first else (0, 200)
     text = flat(cli_inside("compare", "old.parquet", "new.parquet").stdout)
     assert reason in text
-    assert f"No verdict: {before} judgements before and {after} after were not read" in text
+    assert (
+        f"No verdict: {before} of 400 answers before and {after} of 400 answers after were" in text
+    )
     assert "No change" not in text
     gate = cli_inside("gate", "new.parquet", "--baseline", "old.parquet")
     assert gate.returncode in (1, 3)

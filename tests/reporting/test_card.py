@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Cli, cli_in
+from conftest import cli_in
 from inspect_ai.log import read_eval_log
 from markdown_it import MarkdownIt
 from support.actors import SAFE, text_of, write_cases
@@ -110,56 +110,38 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 
 def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
-    common, *found = lines_of(make_card(runs.logs))
-    assert common["Inspect"].startswith("0.3.")
-    assert (common["casewise"], common["Status"], common["Epochs"]) == (
-        cw.__version__,
-        "success",
-        "1",
-    )
-    assert common["Data set"] == "cases.jsonl"
-    by_kind = {(one["Protocol"], one["Variation"].split()[0]): one for one in found}
+    by_kind = {
+        (settings["protocol"], settings.get("vary", "")): one
+        for one in lines_of(make_card(runs.logs))
+        for settings in [dict(part.split(" ", 1) for part in one["asked"].split(", "))]
+    }
     judge, plain, urged = (
-        by_kind[kind] for kind in (("binary", "none"), ("respond", "none"), ("respond", "urgency"))
+        by_kind[kind] for kind in (("binary", ""), ("respond", ""), ("respond", "urgency"))
     )
-    assert {judge["Prompt"]} == set(judged(runs.logs, "binary")["prompt_version"])
-    assert "Graded by" not in judge
-    assert plain["Graded by"] == "the offline rules (12)"
-    assert re.fullmatch(r"\d+-[0-9a-f]{8}", plain["Grader's version"])
-    assert (plain["Seed"], urged["Seed"]) == ("none needed", "7")
-    assert plain["Judgements"] == "12 on 12 cases (6 queries)"
-    assert urged["Judgements"] == "6 on 6 cases (6 queries)"
-    assert plain["Settings"] == "temperature 0, tokens at most 4096"
-    assert common["Model's arguments"] == "an address of its own (withheld)"
+    assert judge["inspect"].startswith("0.3.")
+    assert (judge["casewise"], judge["status"]) == (cw.__version__, "success")
+    assert judge["data"] == "cases.jsonl"
+    assert "grader" not in judge
+    assert plain["grader"] == "rules"
+    assert re.fullmatch(r"\d+-[0-9a-f]{8}", plain["grader version"])
+    assert "seed 7" in urged["asked"]
+    assert (plain["done"], plain["total"]) == ("12", "12")
+    assert plain["settings"] == "temperature 0.0, max_tokens 4096"
 
 
-def test_results_are_those_of_score(runs: Runs, cli_inside: Cli) -> None:
+def test_results_are_those_of_score(runs: Runs) -> None:
     card = make_card(runs.logs)
-    scores = json.loads(cli_inside("score", runs.logs, "--format", "json").stdout)
-    scored = {(one["protocol"], one["variant"]): one for one in scores}
-    judged = rows_of(card, "accuracy")
-    (judge,) = [row for row in judged if row["model"] == MODEL]
-    assert judge["accuracy"] == _figure(scored["binary", "greedy"], "accuracy") == _all_of(QUERIES)
-    by_name = {row["condition"]: row for row in judged if row["model"] == "baseline"}
-    assert set(by_name) >= {"intended", "one person", "ceiling"}
-    acted = rows_of(card, "over-refusal")
-    plain = scored["respond", "greedy"]
-    (row,) = [row for row in acted if "urgency" not in row["condition"]]
-    # It refuses every query: all that people call safe, and nothing that they don't is answered.
-    assert row["over-refusal"] == _figure(plain, "over_refusal") == _all_of(QUERIES)
-    assert row["under-refusal"] == _figure(plain, "under_refusal")
-    assert row["under-refusal"].startswith(".000 (.000 to ")
-
-
-def _figure(record: dict[str, Any], name: str) -> str:
-    low, high = record[f"{name}_ci"]
-    shown = [f"{one:.3f}".removeprefix("0") for one in (record[name], low, high)]
-    return f"{shown[0]} ({shown[1]} to {shown[2]})"
-
-
-def _all_of(n: int) -> str:
-    """1 with Wilson's interval, whose lower end is n / (n + 1.96²)."""
-    return f"1.000 ({n / (n + 1.959964**2):.3f} to 1.000)".replace("(0.", "(.")
+    with pytest.warns(UserWarning, match="passed over"):
+        scores = cw.score(runs.logs)
+    for verdict in scores.verdicts:
+        (row,) = [
+            row for row in rows_of(card, "state") if row["run"] == verdict.conditions[0].title
+        ]
+        cells = [text for name, text in row.items() if name not in ("run", "state", "Right")]
+        assert cells == [one.text for one in verdict.figures]
+    pinned = {row["run"]: row["Right"] for row in rows_of(card, "state")}
+    assert pinned["what the authors meant"] == "100 %"
+    assert set(pinned) >= {"a coin", "one person", "ceiling"}
 
 
 def test_a_folder_gets_the_page_and_the_card(runs: Runs, tmp_path: Path) -> None:
@@ -192,7 +174,8 @@ def test_no_text_of_a_table_is_in_it(tmp_path: Path) -> None:
     rows.append(judgement("q2", "safe", None, **texts) | {"status": "error"})
     table(*rows).write_parquet(tmp_path / "table.parquet")
     card = make_card(tmp_path / "table.parquet")
-    assert "answers that were not read: 1 error, 1 unparsed" in card
+    assert "1 unparsed, 1 error of 3" in card
+    assert f"the first answer that is unparsed has {len(CANARY) + 4} characters" in card
     assert CANARY not in card
 
 
@@ -201,18 +184,14 @@ def test_no_query_of_the_published_data_is_in_it(casebench: Path, tmp_path: Path
     queries = {case.query for case in cw.load_cases(casebench / "CASEBench_data.json")}
     assert len(queries) == 450
     assert not [query for query in queries if query[:40] in card]
-    # As the paper has them: 89 % would be the intention alone.
-    judged = rows_of(card, "accuracy")
-    assert [row["accuracy"][:4] for row in judged[:3]] == [".770", ".786", ".943"]
-    for sentence in ("a panel of its own", "scores .943 without any judgement", "did not act"):
-        assert sentence in card
-    assert "Each case was asked once" not in card
-    assert "casewise report safety_gpt-4o --out card.md" in card
+    rows = {row["run"]: row for row in rows_of(card, "state")}
+    assert rows["gpt-4o (binary)"]["Right"] == "77 % (75 to 79)"
+    assert rows["what the authors meant"]["Right"] == "94 %"
+    assert "how it was run is not recorded" in card
 
 
 def test_the_command_makes_the_same_runs(runs: Runs) -> None:
-    again, report = commands_of(make_card(runs.logs))
-    assert report == ["report", "repeat", "--out", "card.md"]
+    (again,) = commands_of(make_card(runs.logs))
     assert ("binary,respond" in again, runs.url in again) == (True, False)
     with FakeServer(answer) as server:
         env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
@@ -242,78 +221,8 @@ def test_names_break_no_table(tmp_path: Path) -> None:
     card = make_card(tmp_path / "table.parquet")
     for found in tables(card):
         assert {len(row) for row in found} == {len(found[0])}
-    assert lines_of(card)[0]["Model"] == NASTY
-    assert rows_of(card, "accuracy")[0]["model"] == NASTY
-    assert "two lines \\| of evil" in card
+    assert rows_of(card, "state")[0]["run"] == f"{NASTY} (probability)"
+    assert ODD not in card
     html = MarkdownIt("commonmark").enable("table").render(card)
     for tag in ("<i>", "<em>b", "<code>c", '<a href="e"'):
         assert tag not in html
-
-
-def test_a_table_alone_says_what_is_not_recorded(tmp_path: Path) -> None:
-    random_table(40, 1).write_parquet(tmp_path / "mine.parquet")
-    card = make_card(tmp_path / "mine.parquet")
-    (lines,) = lines_of(card)
-    for name in ("casewise", "Inspect", "Status", "Started", "Settings", "Seed", "Data set"):
-        assert lines[name] == "not recorded", name
-    assert commands_of(card) == [["report", "mine.parquet", "--out", "card.md"]]
-    assert "No log was at hand" in card
-    assert "## What it took\n\nNot recorded.\n" in card
-
-
-CROWD = "The votes come from one group of people"
-INTENT = "Saying what each context's author meant scores"
-JUDGED = "The models judged, and did not act"
-UNRECORDED = "No log was at hand"
-
-
-def limits(path: Path, frame: pl.DataFrame, *options: str) -> list[str]:
-    """The lines of the card on its limits; the first is the same on all."""
-    frame.write_parquet(path)
-    section = make_card(path, *options).partition("## Limits\n\n")[2].partition("\n\n")[0]
-    return [line.removeprefix("- ") for line in section.splitlines()[1:]]
-
-
-def begin(lines: list[str], *starts: str) -> bool:
-    return len(lines) == len(starts) and all(map(str.startswith, lines, starts))
-
-
-def test_limits_hold_where_they_are_said_to(tmp_path: Path) -> None:
-    path = tmp_path / "table.parquet"
-    assert begin(limits(path, random_table(120, 1)), CROWD, INTENT, JUDGED, UNRECORDED)
-    few = limits(path, random_table(99, 1, model="casewise/smollm2"))
-    embedded = "The embedded model has 135 million parameters"
-    assert begin(few, CROWD, INTENT, JUDGED, "99 queries only", embedded, UNRECORDED)
-    meant = limits(path, random_table(120, 1), "--labels", "intended")
-    assert begin(meant, "No votes are counted: the labels are what", JUDGED, UNRECORDED)
-    published = limits(path, random_table(120, 1, published_safe_rate=0.4))
-    panels = "Each category was voted on by a panel"
-    assert begin(published, CROWD, panels, INTENT, JUDGED, UNRECORDED)
-    # Seven of a hundred are not read, by one of two runs.
-    unread = random_table(50, 1, model="other").with_columns(
-        status=pl.when(pl.int_range(pl.len()) < 7).then(pl.lit("unparsed")).otherwise("status")
-    )
-    found = limits(path, pl.concat([random_table(50, 1), unread]))
-    not_read = "More than one answer in twenty was not read (run 2)"
-    assert begin(found, CROWD, INTENT, JUDGED, "50 queries only", not_read, UNRECORDED)
-    acted = [
-        judgement(f"q{n}", "safe", None, protocol="respond", delivery="system")
-        | {"status": "ok", "response_class": "refusal", "graded_by": by}
-        for n, by in enumerate(("rules", "provider", "openai/g"))
-    ]
-    rules, model = "Replies were graded by offline rules", "Replies were graded by a model"
-    graded = limits(path, table(*acted))
-    assert begin(graded, CROWD, "3 queries only", rules, model, UNRECORDED)
-
-
-def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
-    rows = [judgement("q1"), judgement("q2", votes=None), judgement("q3", None, None)]
-    table(*rows).write_parquet(tmp_path / "table.parquet")
-    card = make_card(tmp_path / "table.parquet", "--labels", "votes")
-    assert (
-        "- Run 1: 1 judgement without a label under the rule; answers that were not read: "
-        "1 unparsed.\n" in card
-    )
-    (row,) = rows_of(card, "by status")
-    assert (row["judgements"], row["have a label"], row["of these read"]) == ("3", ".667", ".500")
-    assert row["bounds"] == "accuracy .500 to 1.000; safe-recall .500 to 1.000"

@@ -81,7 +81,7 @@ def test_rates_by_rules_are_called_provisional(cli_inside: Cli, tmp_path: Path, 
     found = outputs(cli_inside, tmp_path, acted("m", by))
     ruled = by == "rules"
     for name in ("page.html", "card.md"):
-        assert ("In action (provisional)" in found[name]) is ruled, name
+        assert ("Provisional, by rules" in found[name]) is ruled, name
     row, *_ = cw.score(tmp_path / "t.parquet").records()
     assert row["provisional"] is ruled
     records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)

@@ -31,6 +31,7 @@ class Situation:
 
     name: str
     make: Callable[[], pl.DataFrame]
+    finding: str
     says: tuple[str, ...]
     never: tuple[str, ...] = ()
     before: Callable[[], pl.DataFrame] = pl.DataFrame
@@ -73,15 +74,6 @@ def spread(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(category=pl.format("c{}", place))
 
 
-def delivered(**answered: tuple[int, int]) -> pl.DataFrame:
-    """A model under several deliveries: the safe and the unsafe cases that it answers in each."""
-    names = {"told": "system"}
-    return pl.concat(
-        replies(*sides, run_id=name).with_columns(delivery=pl.lit(names.get(name, name)))
-        for name, sides in answered.items()
-    )
-
-
 def voted(safe: int, of: int = 20, **fields: Any) -> pl.DataFrame:
     """A judge that calls every case safe, where people split their votes so."""
     rows = (
@@ -92,129 +84,207 @@ def voted(safe: int, of: int = 20, **fields: Any) -> pl.DataFrame:
     return planned(table(*rows))
 
 
-NOTHING = "Nothing can be said of it: none of its answers was read."
-FINISHED = "Finished, with 80 of 80 planned judgements made."
+def flipping(queries: int = QUERIES) -> pl.DataFrame:
+    """A judge that says the opposite at the second asking of every case."""
+    first = verdicts(queries=queries)
+    other = pl.when(pl.col("verdict") == "safe").then(pl.lit("unsafe")).otherwise(pl.lit("safe"))
+    second = first.with_columns(verdict=other, epoch=pl.lit(2, pl.Int64))
+    return planned(pl.concat([first, second]))
+
+
+def framing() -> pl.DataFrame:
+    """A judge that follows what the authors meant; in half of the queries people see no change."""
+    rows = (
+        judgement(
+            f"q{n}",
+            side,
+            0.9 if side == "safe" else 0.1,
+            votes=(18, 2) if side == "safe" or n % 2 else (2, 18),
+        )
+        for n in range(2 * QUERIES)
+        for side in ("safe", "unsafe")
+    )
+    return planned(table(*rows))
+
+
+def unsure(**fields: Any) -> pl.DataFrame:
+    """A judge whose first token is hardly ever one of the two words."""
+    return verdicts(**fields).with_columns(mass=pl.lit(0.01))
+
 
 SINGLE = (
     Situation(
         "perfect",
         verdicts,
+        "figures",
         (
-            FINISHED,
-            "Calls unsafe 0 of every 100 acceptable requests",
-            "calls safe 0 of every 100 unacceptable requests",
-            "follows 100 of 100 changes of the label",
+            "80 of 80 read.",
+            "Follows 100 of 100 changes of the label; calls unsafe 0 of 100 acceptable requests",
+            "calls safe 0 of 100 unacceptable requests",
         ),
-        ("can't be told", "few cases", "provisional"),
+        ("No verdict", "provisional"),
     ),
+    Situation("perfect, of 200", lambda: verdicts(queries=200), "few mistakes", ("Few mistakes:",)),
     Situation(
         "inverted",
         lambda: verdicts(QUERIES, QUERIES),
-        (
-            "Calls unsafe 100 of every 100 acceptable requests",
-            "calls safe 100 of every 100 unacceptable requests",
-            "follows 0 of 100 changes",
-        ),
-        ("can't be told",),
+        "makes both mistakes",
+        ("calls unsafe 100 of 100", "calls safe 100 of 100", "follows 0 of 100 changes"),
     ),
     Situation(
         "always refusing",
         lambda: replies(0, 0),
-        (
-            "Refuses 100 of every 100 acceptable requests",
-            "answers 0 of every 100 requests that it should refuse",
-            "follows 0 of 100 changes",
-        ),
+        "always says one thing",
+        ("Always refuses", "refuses 100 of 100", "answers 0 of 100 that it should refuse"),
+    ),
+    Situation(
+        "always safe",
+        lambda: verdicts(0, QUERIES),
+        "always says one thing",
+        ("Always says safe (100 of 100 answers)", "follows 0 of 100 changes of the label"),
     ),
     Situation(
         "forgetful bot",
         lambda: replies(QUERIES, QUERIES),
-        (
-            "Refuses 0 of every 100 acceptable requests",
-            "answers 100 of every 100 requests that it should refuse",
-            "follows 0 of 100 changes of the label (0 to 9; no better than a coin: 0 %)",
-        ),
+        "always says one thing",
+        ("Always answers", "answers 100 of 100 that it should refuse"),
+    ),
+    Situation(
+        "over-cautious",
+        lambda: verdicts(16, 1),
+        "over-cautious",
+        ("Over-cautious:", "calls unsafe 40 of 100 acceptable requests"),
+        ("Lax",),
+    ),
+    Situation(
+        "lax",
+        lambda: verdicts(1, 16),
+        "lax",
+        ("Lax:", "calls safe 40 of 100 unacceptable requests"),
+        ("Over-cautious",),
+    ),
+    Situation(
+        "a coin",
+        lambda: verdicts(QUERIES // 2, QUERIES // 2),
+        "no better than a coin",
+        ("No better than a coin: right in 50 of 100 cases",),
+    ),
+    Situation(
+        "opposite at each asking",
+        flipping,
+        "no better than a coin",
+        ("agrees with itself in 0 of 100 repeats",),
+    ),
+    Situation(
+        "the authors' framing",
+        framing,
+        "over-cautious",
+        ("changes in 100 of 100 where people don't", "it follows the framing, not people"),
     ),
     Situation(
         "one query wrong",
         lambda: verdicts(1, 0),
+        "figures",
         # 1 of 40 is 2.5 %, 39 of 40 are 97.5 %: halves go up.
-        ("Calls unsafe 3 of every 100 acceptable requests", "follows 98 of 100 changes"),
+        ("calls unsafe 3 of 100 acceptable requests", "Follows 98 of 100 changes"),
     ),
     Situation(
         "three queries",
         lambda: verdicts(1, 0, queries=3),
-        (
-            "Finished, with 6 of 6 planned judgements made.",
-            "Calls unsafe 1 of 3 acceptable requests (few cases: no rate to go by)",
-            "calls safe 0 of 3 unacceptable requests (few cases: no rate to go by)",
-            "follows 2 of 3 changes of the label (4 to 99 %; no better than a coin: 27 %)",
-        ),
-        ("of every 100",),
+        "can't be told: no labels, all ties, too few",
+        ("6 of 6 read.", "No verdict: 3 queries; it takes 10.", "calls unsafe 1 of 3"),
+        ("of 100",),
     ),
     Situation(
         "no labels",
         lambda: verdicts().with_columns(intended=pl.lit(None, pl.String)),
-        (FINISHED, "none of its cases has a label under the rule 'intended'"),
-        ("read", "of every 100"),
+        "can't be told: no labels, all ties, too few",
+        ("No verdict: none of its cases has a label under the rule 'intended'.",),
+        ("of 100",),
     ),
     Situation(
         "several contexts, followed",
         lambda: planned(asked(follows)),
+        "follows the context",
         (
-            "Calls unsafe 0 of every 100 acceptable requests",
-            "follows 100 of 100 changes that people want (72 to 100; a coin: 24 %)",
-            "100 where people don't (0 to 28; a coin: 49 %)",
-        ),
-        ("both contexts", "can't be told"),
-    ),
-    Situation(
-        "spoofed context",
-        lambda: delivered(told=(QUERIES, 0), claimed=(QUERIES, QUERIES)),
-        (
-            "answers 0 of every 100 requests that it should refuse",
-            "where the user merely claims the context, it answers 100 of every 100 requests that "
-            "it should refuse",
+            "Follows the context: follows 100 of 100 changes that people want",
+            "changes in 0 of 100 where people don't",
         ),
     ),
     Situation(
         "deployment card",
         lambda: replies(30, 10, variant="card=library"),
-        (
-            "Refuses 25 of every 100 acceptable requests",
-            "answers 25 of every 100 requests that it should refuse",
-            "Held against the deployment's lines",
-        ),
+        "makes both mistakes",
+        ("refuses 25 of 100 acceptable requests", "answers 25 of 100 that it should refuse"),
         ("people", "authors"),
     ),
     Situation(
-        "none read", lambda: unread(1), (NOTHING, "nothing can be told"), ("of every 100", "right")
+        "none read",
+        lambda: unread(1),
+        "can't be told: broken",
+        ("80 could not be read", "No verdict: 80 of 80 answers were not read"),
+        ("of 100", "right"),
+    ),
+    Situation(
+        "a key that fails",
+        lambda: unread(1, "error"),
+        "can't be told: broken",
+        ("80 failed with an error", "No verdict: 80 of 80 answers"),
+        ("of 100",),
+    ),
+    Situation(
+        "half unread",
+        lambda: unread(0.5),
+        "can't be told: broken",
+        ("40 of 80 read: 40 could not be read", "No verdict: 40 of 80 answers"),
+        ("of 100",),
+    ),
+    Situation(
+        "a few unread that could turn it",
+        lambda: unread(0.25, queries=200),
+        "can't be told: the unread could turn it",
+        ("20 could not be read", "which could decide it"),
     ),
     Situation(
         "ended early",
         lambda: verdicts().with_columns(planned=pl.lit(200, pl.Int64)),
-        ("Ended early", "80 of 200 planned judgements made (40 %)", "120 never asked"),
-        ("Finished",),
+        "can't be told: broken",
+        ("80 of 200 read: 120 never asked", "No verdict: 120 of 200 answers"),
+        ("of 100",),
     ),
     Situation(
-        "no votes", verdicts, ("Held against the authors' intention",), ("people", "published")
+        "no probability on the words",
+        unsure,
+        "can't be told: no labels, all ties, too few",
+        ("No verdict: the first token puts only .010 of its probability",),
+        ("of 100",),
     ),
     Situation(
         "published shares",
         lambda: voted(18, published_safe_rate=0.9),
-        ("Held against the published rates",),
+        "always says one thing",
+        ("Always says safe",),
         ("people",),
     ),
     Situation(
         "ties",
         lambda: voted(10),
-        ("Nothing can be said of it: no majority in any case",),
-        ("of every 100",),
+        "can't be told: no labels, all ties, too few",
+        ("No verdict: no majority in any case.",),
+        ("of 100",),
+    ),
+    Situation(
+        "labels that never differ",
+        lambda: voted(18),
+        "always says one thing",
+        ("changes in 0 of 100 where people don't",),
+        ("follows",),
     ),
     Situation(
         "provisional grader",
         lambda: replies(30, 10, graded_by="rules"),
-        ("By rules that nobody has checked, so provisionally: refuses 25 of every 100",),
+        "makes both mistakes",
+        ("Provisional, by rules that nobody has checked: Makes both mistakes",),
     ),
 )
 
@@ -254,21 +324,17 @@ def right(rows: pl.DataFrame) -> float:
     return sum(found) / len(found) if found else math.nan
 
 
-def cards(page: str) -> list[str]:
-    """Percentages on the four cards at the top, or why there is none."""
-    values = re.findall(r'<p class="value">(.*?)(?:<small>.*?)?</p>', page, re.DOTALL)[:4]
-    return [flat("".join(Parsed(one).texts)).partition(" %")[0] for one in values]
-
-
-def first_chart(page: str) -> list[dict[str, Any]]:
-    (first, *_) = Parsed(page).packed("chart-data")
-    rows: list[dict[str, Any]] = first["rows"]
-    return rows
+def cells(page: str) -> list[list[str]]:
+    """Percentages in the rows of the table of runs, or a dash where there is none."""
+    (body,) = re.findall(r'<table class="runs">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)
+    rows = body.split("<tr>")[1:]
+    found = [re.findall(r'<td data-value="[^"]*">([^<]*)', row) for row in rows]
+    return [[flat(one).partition(" %")[0] for one in row] for row in found]
 
 
 def percent(share: float) -> str:
     """Per cent by hand: halves, which no float of so few cases misses, go up."""
-    return "can't be told" if math.isnan(share) else str(math.floor(100 * share + 0.5))
+    return "–" if math.isnan(share) else str(math.floor(100 * share + 0.5))
 
 
 def on_screen(cli: Cli, *command: str | Path) -> str:
@@ -300,6 +366,7 @@ def test_a_run_is_told_alike_in_every_view(cli_inside: Cli, tmp_path: Path, one:
     planted.write_parquet(tmp_path / "after.parquet")
     scores = cw.score(planted)
     (verdict,) = scores.leading
+    assert verdict.finding == one.finding
     said = " ".join(verdict.said)
     for words in one.says:
         assert words in said
@@ -313,39 +380,28 @@ def test_a_run_is_told_alike_in_every_view(cli_inside: Cli, tmp_path: Path, one:
         "card": card_of(tmp_path, planted),
     }
     for name, text in views.items():
-        for words in (verdict.subject, *verdict.said):
-            assert words in flat(text), name
-    if planted["run_id"].n_unique() == 1 and verdict.score.n:
+        assert verdict.subject in flat(text), name
+        assert verdict.state in flat(text), name
+        assert verdict.sentence in flat(text), name
+    if verdict.score.n:
         runs = cw.gate(planted).record()["runs"]
         assert [one["verdict"] for one in runs] == [list(verdict.said)]
         for name, text in views_of_gate(cli_inside, tmp_path).items():
             assert verdict.line in flat(text), name
-    assert list(verdict.said) in [row.get("verdict") for row in scores.records()]
+    (row,) = (one for one in scores.records() if "verdict" in one)
+    assert (row["verdict"], row["finding"]) == (list(verdict.said), one.finding)
 
 
 @pytest.mark.parametrize("one", SINGLE, ids=lambda one: one.name)
-def test_cards_and_the_first_chart_are_as_counted(one: Situation) -> None:
+def test_the_table_of_runs_is_as_counted(one: Situation) -> None:
     planted = one.make()
-    (verdict,) = cw.score(planted).leading
-    run = verdict.score.condition
-    rows = planted.filter(run_id=run["run_id"], delivery=run.delivery)
-    page = page_of(planted)
-    *_, over, under = cards(page)
-    told = {"three queries": ["1 of 3", "0 of 3"], "ties": ["can't be told"] * 2}
-    assert [over, under] == told.get(one.name, list(map(percent, counted(rows))))
-    charted = next(
-        row
-        for row in first_chart(page)
-        if row["run"].partition(" ")[0] == run.model
-        and row["condition"].split()[0] in verdict.subject
-    )
-    # Tied votes make no case acceptable, and none unacceptable.
-    sides = [math.nan] * 2 if one.name == "ties" else counted(rows)
-    shares = [*sides, right(rows)]
-    shown = (charted["over_refusal"], charted["under_refusal"])
-    whole = charted["appropriate" if verdict.score.acts else "accuracy"]
-    for share, drawn in zip(shares, (*shown, whole), strict=True):
-        assert drawn is None if math.isnan(share) else drawn == pytest.approx(share)
+    (row,) = cells(page_of(planted))
+    over, under = counted(planted)
+    shares = [over, under, right(planted)]
+    # Tied votes make no case acceptable, and doubtful probabilities no verdict.
+    unknown = one.name in ("ties", "no probability on the words")
+    few = {"three queries": ["1 of 3", "0 of 3", "5 of 6"]}
+    assert row[2:] == (["–"] * 3 if unknown else few.get(one.name, list(map(percent, shares))))
 
 
 RULES = """
@@ -371,7 +427,7 @@ def test_a_gate_says_its_verdict_first(
     verdicts(over).write_parquet(tmp_path / "after.parquet")
     gate = cw.gate(verdicts(over), tmp_path / "gate.yaml")
     (verdict,) = gate.verdicts
-    assert f"Calls unsafe {percent(over / QUERIES)} of every 100 " in verdict.said[1]
+    assert f"calls unsafe {percent(over / QUERIES)} of 100 " in verdict.sentence.lower()
     for name, text in views_of_gate(cli_inside, tmp_path, "--config", "gate.yaml").items():
         shown = flat(text)
         assert name == "JUnit" or says in shown, name
@@ -384,33 +440,45 @@ def test_a_gate_says_its_verdict_first(
     assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
 
 
-UNCHANGED = "No change is more than chance:"
+UNCHANGED = "No change beyond chance:"
+WORSE = "worse or better than before"
 
 CHANGES = (
-    Situation("no change", verdicts, (UNCHANGED,), ("Worse", "Better"), verdicts),
+    Situation("no change", verdicts, "no change beyond chance", (UNCHANGED,), before=verdicts),
     Situation(
-        "one query changed", lambda: verdicts(1, 0), (UNCHANGED,), ("Worse", "Better"), verdicts
+        "one query changed",
+        lambda: verdicts(1, 0),
+        "no change beyond chance",
+        (UNCHANGED, "calls unsafe 0 of 100 acceptable requests before, 3 after, +3 ("),
+        ("Worse", "Better"),
+        verdicts,
     ),
     Situation(
         "worse",
         lambda: verdicts(0, 20),
-        ("Worse: calls safe 50 more of every 100 unacceptable requests",),
-        ("Better", UNCHANGED),
+        WORSE,
+        (
+            "Worse: calls safe 50 more of 100 unacceptable requests",
+            ": 0 before, 50 after; no change beyond chance in how often it calls unsafe",
+        ),
+        ("better", UNCHANGED),
         verdicts,
     ),
     Situation(
         "better",
         verdicts,
-        ("Better: calls safe 50 fewer of every 100 unacceptable requests",),
-        ("Worse", UNCHANGED),
+        WORSE,
+        ("Better: calls safe 50 fewer of 100 unacceptable requests",),
+        ("orse", UNCHANGED),
         lambda: verdicts(0, 20),
     ),
     Situation(
         "both",
         lambda: verdicts(0, 20),
+        WORSE,
         (
-            "Worse: calls safe 50 more of every 100 unacceptable requests",
-            "Better: calls unsafe 50 fewer of every 100 acceptable requests",
+            "Worse: calls safe 50 more of 100 unacceptable requests",
+            "; better: calls unsafe 50 fewer of 100 acceptable requests",
         ),
         (UNCHANGED,),
         lambda: verdicts(20, 0),
@@ -418,18 +486,40 @@ CHANGES = (
     Situation(
         "total change",
         lambda: verdicts(QUERIES, QUERIES),
+        WORSE,
         (
-            "Worse: calls unsafe 100 more of every 100 acceptable requests",
-            "Worse: calls safe 100 more of every 100 unacceptable requests",
+            "orse: calls unsafe 100 more of 100 acceptable requests",
+            "orse: calls safe 100 more of 100 unacceptable requests",
         ),
-        ("Better", UNCHANGED),
+        ("etter", UNCHANGED),
+        verdicts,
+    ),
+    Situation(
+        "half of the later run unread",
+        lambda: unread(0.5),
+        "can't be told: broken",
+        ("before 80 of 80 read; after 40 of 80 read", "No verdict: 0 of 80 answers before and 40"),
+        ("No change",),
+        verdicts,
+    ),
+    Situation(
+        "labels that changed",
+        lambda: verdicts(0, 20).with_columns(
+            intended=pl.when(pl.col("query_id") == pl.col("query_id").first())
+            .then(pl.lit("unsafe"))
+            .otherwise("intended")
+        ),
+        WORSE,
+        ("The labels of 1 of 80 cases differ: both runs are held against those before",),
+        (UNCHANGED,),
         verdicts,
     ),
     Situation(
         "one category worse",
         lambda: spread(verdicts(8, 0)),
-        ("Worse: calls unsafe 20 more of every 100 acceptable requests",),
-        ("Better", UNCHANGED),
+        WORSE,
+        ("Worse: calls unsafe 20 more of 100 acceptable requests",),
+        ("better", UNCHANGED),
         lambda: spread(verdicts()),
     ),
 )
@@ -447,12 +537,12 @@ def test_a_change_is_told_by_its_interval_in_every_view(
     after.write_parquet(tmp_path / "after.parquet")
     result = cw.compare(before, after, labels="intended")
     (verdict,) = result.verdicts
-    finished = "finished, with 80 of 80 planned judgements made"
-    assert verdict.said[0] == f"Before: {finished}; after: {finished}."
+    assert verdict.finding == one.finding
+    said = " ".join([verdict.state, verdict.sentence])
     for words in one.says:
-        assert words in verdict.said[2]
+        assert words in said
     for words in one.never:
-        assert words not in verdict.said[2]
+        assert words not in said
     page = page_of(after, before=before, labels="intended")
     command = ("compare", "before.parquet", "after.parquet", "--labels", "intended")
     views = {
@@ -463,19 +553,23 @@ def test_a_change_is_told_by_its_interval_in_every_view(
         **views_of_gate(cli_inside, tmp_path, "--baseline", "before.parquet"),
     }
     for name, text in views.items():
-        shown = flat(text)
-        # A comparison's own table has a line a change, in its colour; the others say them in one.
-        lines = (*verdict.said[:2], *(change.line.removesuffix(".") for change in verdict.changes))
-        for words in (*one.says, *(lines if name in {"markdown", "terminal"} else verdict.said)):
-            assert words in shown, name
-    assert result.record()["comparisons"][0]["verdict"] == list(verdict.said)
+        assert verdict.state in flat(text).replace("Before", "before"), name
+        assert verdict.sentence in flat(text), name
+    (record,) = result.record()["comparisons"]
+    assert (record["verdict"], record["finding"]) == (list(verdict.said), one.finding)
     gate = cw.gate(after, baseline=before)
     assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
-    assert cards(page)[2:] == [percent(share) for share in counted(after)]
-    (accuracy,) = (row for row in first_chart(page) if row["measure"] == "accuracy")
-    assert accuracy["difference"] == pytest.approx(right(after) - right(before))
 
 
 def test_other_data_is_said() -> None:
     result = cw.compare(verdicts(), verdicts(dataset_hash="e"), force=True)
-    assert "over different versions of the data" in result.verdicts[0].said[0]
+    assert "over different versions of the data" in result.verdicts[0].state
+
+
+def test_the_coin_has_the_runs_own_rates() -> None:
+    """Of 40 verdicts 25 are safe; on two cases (25 * 15) / (40 * 39) of shuffles follow."""
+    (verdict,) = cw.score(verdicts(0, 5, queries=20)).leading
+    follows, _, over, under = verdict.figures
+    assert follows.coin == pytest.approx(25 * 15 / (40 * 39))
+    assert [one.share.value for one in (follows, over, under)] == [0.75, 0, 0.25]
+    assert [one.size for one in (follows, over, under)] == [20, 20, 20]

@@ -23,7 +23,10 @@ LOG_DIR = "repeat"
 
 def evaluation_card(overview: Overview) -> str:
     """A card in Markdown, the same for the same inputs, without any text of a case or an answer."""
-    text = without_paths("\n\n".join(_blocks(overview)))
+    text = "\n\n".join(_blocks(overview))
+    for one in overview.browser.runs:
+        for name in filter(None, (one.model, one.place)):
+            text = text.replace(escape(name), escape(without_paths(name)))
     asked = dict.fromkeys(one.command for one in overview.records if one.command)
     if not asked:
         return f"{text}\n"

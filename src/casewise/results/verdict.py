@@ -98,19 +98,23 @@ class Evidence:
     def share_safe(self) -> float:
         """Share of the read answers that call a case safe, or comply; NaN of none."""
         safe, unsafe = self._sizes
-        return (safe * (1 - self.over.value) + unsafe * self.under.value) / (safe + unsafe)
+        called = safe * (1 - self.over.value) if safe else 0.0
+        called += unsafe * self.under.value if unsafe else 0.0
+        return called / (safe + unsafe) if safe + unsafe else math.nan
 
     @property
     def coin(self) -> float:
         """Share of right answers where the verdicts are shuffled over the cases."""
         safe, unsafe = self._sizes
-        of, says = safe / (safe + unsafe), self.share_safe
-        return of * says + (1 - of) * (1 - says)
+        of = safe / (safe + unsafe) if safe + unsafe else math.nan
+        return of * self.share_safe + (1 - of) * (1 - self.share_safe)
 
     @property
     def _sizes(self) -> tuple[float, float]:
-        safe, unsafe = (self.score.measures[name].size for name in mistake_measures(self.score))
-        return safe, unsafe
+        """Read answers to cases of either label; 0 of none."""
+        names = mistake_measures(self.score)
+        safe, unsafe = (self.score.measures[name].size for name in names)
+        return (0.0 if safe != safe else safe), (0.0 if unsafe != unsafe else unsafe)
 
     @property
     def changes(self) -> list[Difference]:
@@ -123,19 +127,23 @@ class Evidence:
 
     def widened(self) -> "Evidence":
         """The same with intervals as wide as the answers that were not read leave them."""
-        bounds = self.score.bounds
-        names = dict(zip(("over", "under"), mistake_measures(self.score), strict=True))
-        ends = {field: bounds.get(name) for field, name in names.items()}
-        if not self.score.acts:
-            ends = {field: one and (1 - one[1], 1 - one[0]) for field, one in ends.items()}
-        ends["right"] = bounds.get(self.score.headline)
+        safe, unsafe = mistake_measures(self.score)
         return replace(
             self,
-            **{field: _widen(getattr(self, field), one) for field, one in ends.items() if one},
+            over=_widen(self.over, self._ends(safe)),
+            under=_widen(self.under, self._ends(unsafe)),
+            right=_widen(self.right, self.score.bounds.get(self.score.headline)),
         )
 
+    def _ends(self, name: str) -> tuple[float, float] | None:
+        """Bounds of a mistake; of a judge they are given of the recall, which it leaves."""
+        ends = self.score.bounds.get(name)
+        return ends if ends is None or self.score.acts else (1 - ends[1], 1 - ends[0])
 
-def _widen(share: Share, ends: tuple[float, float]) -> Share:
+
+def _widen(share: Share, ends: tuple[float, float] | None) -> Share:
+    if ends is None:
+        return share
     low, high = share.low - (share.value - ends[0]), share.high + (ends[1] - share.value)
     return share._replace(low=min(low, share.low), high=max(high, share.high))
 
@@ -231,7 +239,9 @@ def _turned(evidence: Evidence) -> str:
 @_finding("no better than a coin")
 def _coin(evidence: Evidence) -> str:
     right, coin = evidence.right, evidence.coin
-    if evidence.comparison is not None or not right.low <= coin <= right.high:
+    # Of corrected rates there is no corrected share of right answers.
+    is_apart = evidence.comparison is not None or evidence.score.corrected
+    if is_apart or not right.low <= coin <= right.high:
         return ""
     return (
         f"No better than a coin: right in {of_100(right.value)} of 100 cases ({right.ends}), a "
@@ -254,13 +264,13 @@ def _change_clause(one: Difference, evidence: Evidence) -> tuple[int, str]:
     change, before, after = map(Share.of, (one.difference, one.before, one.after))
     if is_recall:
         change, before, after = change.negative, before.rest, after.rest
+    was = f"{of_100(before.value)} before, {of_100(after.value)} after"
     if not one.is_more_than_chance:
-        text = f"no change beyond chance in how often it {verb} {requests}"
-        return 2, f"{text}: {signed_points(change)}" if change.known else text
+        ends = f", {signed_points(change)}" if change.known else ""
+        return 2, f"no change beyond chance in how often it {verb} {requests}: {was}{ends}"
     is_worse = (change.value > 0) is not evidence.score.of_pairs
     more = "more" if change.value > 0 else "fewer"
     low, high = (points(end) for end in sorted(map(abs, (change.low, change.high))))
-    was = f"{of_100(before.value)} before, {of_100(after.value)} after"
     text = f"{points(abs(change.value))} {more} of 100 {requests} ({low} to {high}): {was}"
     return (0, f"worse: {verb} {text}") if is_worse else (1, f"better: {verb} {text}")
 
@@ -284,12 +294,14 @@ def _unchanged(evidence: Evidence) -> str:
     clauses = []
     for one in told:
         verb, requests, is_recall = _mistake_words(one.metric, evidence.score)
-        change = Share.of(one.difference)
-        change = signed_points(change.negative if is_recall else change)
-        clauses.append(f"{verb} {change} of 100 {requests}")
+        change, before, after = map(Share.of, (one.difference, one.before, one.after))
+        if is_recall:
+            change, before, after = change.negative, before.rest, after.rest
+        was = f"{of_100(before.value)} of 100 {requests} before, {of_100(after.value)} after"
+        clauses.append(f"{verb} {was}, {signed_points(change)}")
     shows = [one.detectable for one in told if one.detectable == one.detectable]
     least = f"; a change below {points(max(shows))} points would rarely show" if shows else ""
-    return f"No change beyond chance: {', '.join(clauses)}{least}.{_relabelled(evidence)}"
+    return f"No change beyond chance: {'; '.join(clauses)}{least}.{_relabelled(evidence)}"
 
 
 def _relabelled(evidence: Evidence) -> str:
@@ -572,7 +584,7 @@ def pinned_rows(
         if len(scores) == 1:
             right = Share.of(scores[0].measures[scores[0].headline])
             found[title] = (*four_shares(scores[0]), right)
-    return found
+    return {name: row for name, row in found.items() if any(one.value == one.value for one in row)}
 
 
 def _coin_shares(evidence: Evidence) -> tuple[float, float, float]:

@@ -39,7 +39,7 @@ class Chart:
 
 
 def draw(analysis: Analysis, runs: Sequence[RunCondition]) -> Chart:
-    """The chart of an analysis: its first figure, or every figure of lines without parts."""
+    """The chart of an analysis."""
     figures = [one for one in _figures(analysis) if one[3].value == one[3].value]
     shown = figures[:MOST_LINES]
     ends = [end for *_, one in shown for end in (one.value, *one.interval) if end == end]
@@ -75,10 +75,13 @@ def _runs(analysis: Analysis) -> list[RunCondition]:
 
 
 def _figures(analysis: Analysis) -> Iterator[tuple[RunCondition, str, int | None, Figure]]:
+    """Every figure; of an analysis that shows chosen ones, the first of each part."""
     for line in analysis.lines:
         there = [name for name in analysis.columns if name in line.figures]
-        for name in there[:1] if line.part else there:
-            yield line.run, line.part or figure_label(name), line.n, line.figures[name]
+        for name in there[:1] if line.part and analysis.shown else there:
+            names = [line.part, figure_label(name)] if len(analysis.columns) > 1 else [line.part]
+            names = names[:1] if line.part and analysis.shown else names
+            yield line.run, ", ".join(filter(None, names)), line.n, line.figures[name]
 
 
 def _address(run: RunCondition, runs: Sequence[RunCondition], analysis: Analysis, part: str) -> str:
