@@ -28,7 +28,7 @@ from casewise.results.words import (
 )
 from casewise.scores import LOW_MASS, Comparison, Difference, RunCondition, Score, is_provisional
 from casewise.sheets import Tone, count, number
-from casewise.statistics import independent_difference
+from casewise.statistics import square_and_add
 
 FOLLOWING = ("follows", "false_changes")
 """The measures of pairs of contexts that stand in words, always both."""
@@ -357,7 +357,7 @@ def _plain(evidence: Evidence) -> str:
 def _all(evidence: Evidence) -> str:
     """Both counts of pairs, and both mistakes; where the counts are alike, that they are."""
     follows, false_changes = (Share.of(evidence.score.measures[name]) for name in FOLLOWING)
-    *_, most = independent_difference(follows[:3], false_changes[:3])
+    *_, most = square_and_add(follows[:3], false_changes[:3])
     framing = (
         f"; it changes at most {points(max(most, 0))} points more where people do: it follows the "
         "framing, not people"
