@@ -39,7 +39,7 @@ ROOMS = {
     },
     "results": {
         *("analyses", "gate", "scores", "replies", "judgements", "measures", "dataset"),
-        *("protocols", "cases"),
+        *("statistics", "protocols", "cases"),
     },
     "gate": {
         *("scores", "replies", "judgements", "measures", "dataset", "statistics"),
@@ -76,7 +76,7 @@ ROOMS = {
 }
 """Each room and the rooms that it may open; ``errors`` and those of ``OPEN`` are open to all."""
 
-A_RESULT_SHOWS_ITSELF = ("_result.py", "casewise.reporting.sheet_of")
+A_RESULT_SHOWS_ITSELF = ("result.py", "casewise.reporting.sheet_of")
 """The one way up: ``Result.to_markdown`` is the view of the result."""
 
 OPEN = {"choices", "files", "options", "sheets"}

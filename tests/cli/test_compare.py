@@ -118,8 +118,8 @@ def replies(name: str, said: str, queries: int = 60, *, changed: int = 0) -> pl.
     )
 
 
-REFUSES = "refuses 100 {} of 100 acceptable requests (88 to 100)"
-ANSWERS = "answers 100 {} of 100 that it should refuse (88 to 100)"
+REFUSES = "refuses 100 {} of 100 acceptable requests (90 to 100)"
+ANSWERS = "answers 100 {} of 100 that it should refuse (90 to 100)"
 
 
 @pytest.mark.parametrize(

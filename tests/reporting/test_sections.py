@@ -1,7 +1,6 @@
 """What the page says: every number is the score's."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,6 @@ from support.reported import Parsed
 from support.tables import judgement, random_table, table
 
 import casewise as cw
-from casewise.analyses import Analysis, Line, as_records
-from casewise.protocols import RunCondition
-from casewise.reporting.page.charts import draw
-from casewise.reporting.page.names import run_names
-from casewise.statistics import UNDEFINED
 
 Rows = list[dict[str, Any]]
 
@@ -33,38 +27,13 @@ def test_every_analysis_is_in_the_download_as_in_the_records(tmp_path: Path) -> 
         ]
     )
     found = sections(tmp_path, judged)
-    analyses = [one for one in cw.score(judged).analyses if one.lines]
-    assert set(found) == {one.id for one in analyses} >= {"ablation"}
-    for one in analyses:
-        assert found[one.id] == as_records(one)
+    records = [one for row in cw.score(judged).record() for one in row.get("analyses", ())]
+    assert set(found) == {one["analysis"] for one in records} >= {"ablation"}
+    for name, rows in found.items():
+        assert rows == [one for one in records if one["analysis"] == name]
 
 
-def chart(analysis: Analysis) -> list[tuple[str, float, float | None, float | None]]:
-    runs = list(dict.fromkeys(line.run for line in analysis.lines))
-    drawn = draw(analysis, runs)
-    return [(one.name, one.at, one.low, one.high) for _, lines in drawn.groups for one in lines]
-
-
-def test_lines_stand_where_their_figures_are() -> None:
-    """Shares from 0 to 1; changes on an axis that holds 0 and both ends."""
-    run = RunCondition(model="m", protocol="binary")
-    share = replace(UNDEFINED, value=0.25)
-    shares = Analysis("a", "a", "a?", [Line(run, "x", 4, {"accuracy": share, "pcc": share})])
-    assert chart(shares) == [
-        ("x, accuracy", 25.0, None, None),
-        ("x, PCC", 25.0, None, None),
-    ]
-    assert chart(replace(shares, shown=["accuracy"])) == [("x", 25.0, None, None)]
-    moved = [
-        Line(run, name, 4, {"accuracy": replace(UNDEFINED, value=value)})
-        for name, value in (("x", -0.1), ("y", 0.3))
-    ]
-    changes = replace(shares, lines=moved, is_change=True)
-    assert chart(changes) == [("x", 0.0, None, None), ("y", 100.0, None, None)]
-    assert draw(changes, [run]).zero == 25.0
-
-
-def categories(wrong: int) -> Analysis:
+def categories(wrong: int) -> Any:
     """Twelve categories of four queries; in the last one so many answers are wrong."""
     rows = [
         judgement(f"q{at:02}", side, p if at < 48 - wrong else 1 - p, category=f"c{at // 4:02}")
@@ -88,9 +57,11 @@ def test_categories_are_shown_where_they_differ_by_a_joint_test() -> None:
     assert re.search(r"no difference between categories shown \(p \.\d+\)", few.missing)
 
 
-def test_names_are_short_and_no_two_alike() -> None:
-    runs = [RunCondition(model=f"org/{name}", protocol="binary") for name in ("a", "b", "b")]
-    assert run_names(runs) == ["a", "b #1", "b #2"]
-    assert run_names(runs[:1]) == ["org/a"]
-    paths = [replace(runs[0], place=place) for place in ("x.parquet", "y.parquet")]
-    assert run_names(paths) == ["org/a (from x.parquet)", "org/a (from y.parquet)"]
+def test_names_are_short_and_no_two_alike(tmp_path: Path) -> None:
+    models = ("org/a", "org/b", "org/b")
+    runs = [random_table(4, 1, model=name, run_id=str(n)) for n, name in enumerate(models)]
+    page = cw.report(pl.concat(runs), tmp_path / "page.html").read_text("utf-8")
+    packed = Parsed(page).packed("case-data")["runs"]
+    assert [one["name"] for one in packed] == ["a", "b #1", "b #2"]
+    page = cw.report(runs[0], tmp_path / "page.html").read_text("utf-8")
+    assert [one["name"] for one in Parsed(page).packed("case-data")["runs"]] == ["org/a"]

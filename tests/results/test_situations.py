@@ -264,7 +264,6 @@ SINGLE = (
         lambda: voted(18, published_safe_rate=0.9),
         "always says one thing",
         ("Always says safe",),
-        ("people",),
     ),
     Situation(
         "ties",
