@@ -1,4 +1,10 @@
-"""Running models over cases, on Inspect."""
+"""Running models over cases, on Inspect.
+
+``plan`` makes a cell of every model under every ``condition``, with its ``sampling`` and ``cost``;
+``folder`` says what is judged; ``loop`` asks the rest, a case by ``asking``, into the logs of
+``samples``; ``ray`` does so on a cluster. ``sweep`` plans a file of options, ``tasks`` are
+Inspect's, and ``making`` has contexts written.
+"""
 
 from casewise.runs.asking import grade_replies
 from casewise.runs.cost import Budget, CostEstimate, total
