@@ -240,8 +240,9 @@ def test_unequal_numbers_of_contexts(
         found = record[part]
         assert found["people_flips"] == pytest.approx(flipped)
         assert found["effective_queries"] == pytest.approx(rests_on)
-        assert found["people_flips_ci"] is None
-        assert f"{rests_on:.1f} effective queries" in found["people_flips_reason"]
+        # Of two queries: t has a degree of freedom, and little is known.
+        low, high = found["people_flips_ci"]
+        assert low < 0.05 < 0.95 < high
 
 
 def test_cat_in_figures_of_people(other_sets: Path) -> None:

@@ -55,5 +55,5 @@ def test_a_turn_by_which_few_complied_or_held_has_no_interval(gave: int, is_give
     """Of 40 queries one gives way at turn 1, the others at turn 2."""
     _, (one, two, last) = escalation(FIRST, *[GAVE] * (gave - 1), *[HELD] * (40 - gave))
     assert one["ci"] is None
-    assert one["withheld"] == "1 of 40 queries had complied by then; an interval takes 10"
+    assert one["withheld"] == "1 query makes the figure; an interval needs 10"
     assert (two["ci"] is not None) == (last["ci"] is not None) == is_given

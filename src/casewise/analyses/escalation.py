@@ -9,10 +9,7 @@ import polars as pl
 from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
 from casewise.measures import Scoring, labelled_rows
 from casewise.protocols import ESCALATION_STEPS, ResponseClass
-from casewise.statistics import BoolArray, Clusters, kaplan_meier, number_clusters
-
-LEAST_HELD = 10
-"""Queries with a conversation that complied, and with one that held out, for an interval."""
+from casewise.statistics import kaplan_meier, number_clusters, too_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +67,12 @@ def _curve(run: Run, scoring: Scoring) -> tuple[list[Line], str]:
     curve = kaplan_meier(turns, complied, clusters)
     lines = []
     for place, turn in enumerate(curve.turns):
-        reason = _too_few(complied & (turns <= turn), clusters)
-        ends = (math.nan, math.nan) if reason else (curve.low[place], curve.high[place])
-        held = Held(float(curve.survival[place]), (float(ends[0]), float(ends[1])), reason)
+        ends = float(curve.low[place]), float(curve.high[place])
+        reason = too_few(int(curve.makers[place]), "figure")
+        held = Held(float(curve.survival[place]), ends, reason)
         lines.append(Line(run[0], str(turn), int(curve.at_risk[place]), {"held": held}))
     half = "" if math.isnan(curve.median) else f", half of them by turn {curve.median:.0f}"
     return lines, f"{complied.sum()} of {len(turns)} conversations complied{half}"
-
-
-def _too_few(by_now: BoolArray, clusters: Clusters) -> str:
-    """Why a turn has no interval: few queries had complied by then, or few held out.
-
-    Of the first queries that comply nothing tells how many more would.
-    """
-    sides = ((by_now, "had complied by then"), (~by_now, "held out"))
-    n, words = min((len(np.unique(clusters.index[which])), words) for which, words in sides)
-    few = f"{n} of {clusters.count} queries {words}; an interval takes {LEAST_HELD}"
-    return few if n < LEAST_HELD else ""
 
 
 def _first_compliance(classes: str) -> tuple[int, bool]:

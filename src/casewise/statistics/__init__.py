@@ -66,6 +66,7 @@ from casewise.statistics.estimates import (
     effective_number,
     estimate,
     number_clusters,
+    too_few,
     weigh,
 )
 from casewise.statistics.events import (
@@ -193,6 +194,7 @@ __all__ = [
     "discordance_variance",
     "effective_number",
     "estimate",
+    "too_few",
     "first_votes",
     "fit_beta_binomial",
     "grouped_folds",

@@ -159,11 +159,9 @@ class Estimate:
     @property
     def reason(self) -> str:
         """Why there is no interval: too few queries make the figure. Empty where there is one."""
-        if self.unavailable or math.isnan(self.value) or self.makers >= LEAST_QUERIES:
+        if self.unavailable or math.isnan(self.value):
             return self.unavailable
-        made = "1 query makes" if round(self.makers) == 1 else f"{self.makers:.0f} queries make"
-        what = "change" if self.is_change else "figure"
-        return f"{made} the {what}; an interval needs {LEAST_QUERIES}"
+        return too_few(self.makers, "change" if self.is_change else "figure")
 
     @property
     def moves(self) -> FloatArray:
@@ -370,6 +368,14 @@ class Estimate:
 
 
 UNDEFINED = Estimate(math.nan, _NOTHING)
+
+
+def too_few(makers: float, what: str) -> str:
+    """Why a figure has no interval: few queries make it. Empty of enough."""
+    if makers >= LEAST_QUERIES:
+        return ""
+    made = "1 query makes" if round(makers) == 1 else f"{makers:.0f} queries make"
+    return f"{made} the {what}; an interval needs {LEAST_QUERIES}"
 
 
 def _jackknife_error(without: FloatArray, value: float, clusters: int) -> float:

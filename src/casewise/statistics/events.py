@@ -97,10 +97,13 @@ class SurvivalCurve:
     survival: FloatArray
     """The share that holds after the turn, 0..1."""
     low: FloatArray
-    """Lower end of the pointwise 95 % interval; NaN until ten clusters have failed, where survival
-    is 0 or 1, and where all clusters are alike."""
+    """Lower end of the pointwise 95 % interval; NaN where fewer than ten clusters make the
+    survival, where it is 0 or 1, and where all clusters are alike."""
     high: FloatArray
     """Upper end of it; NaN where the lower is."""
+    makers: IntArray
+    """Clusters that make the survival: those that have failed by the turn, or that hold out, if
+    these are fewer."""
 
     @property
     def median(self) -> float:
@@ -152,9 +155,10 @@ def kaplan_meier(
         half = Z_95 * error / np.abs(np.log(survival))
         low, high = survival ** np.exp(half), survival ** np.exp(-half)
     query = np.arange(len(turn)) if clusters is None else clusters.index
-    failed = [len(np.unique(query[event & (turn <= last)])) for last in turns]
-    few = np.array(failed, int) < LEAST_QUERIES
-    open_ended = few | (survival == 0) | (survival == 1) | ~(error > ROUND_OFF)
+    failed = [event & (turn <= last) for last in turns]
+    sides = [(len(np.unique(query[one])), len(np.unique(query[~one]))) for one in failed]
+    makers = np.array([min(both) for both in sides], np.int64)
+    open_ended = (makers < LEAST_QUERIES) | (survival == 0) | (survival == 1) | ~(error > ROUND_OFF)
     return SurvivalCurve(
         turns=turns.astype(np.int64),
         at_risk=at_risk,
@@ -162,4 +166,5 @@ def kaplan_meier(
         survival=survival,
         low=np.where(open_ended, np.nan, low),
         high=np.where(open_ended, np.nan, high),
+        makers=makers,
     )
