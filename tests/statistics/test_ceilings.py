@@ -12,7 +12,6 @@ from casewise.statistics import (
     oracle,
     panel,
     reliability_icc,
-    split_half,
     tallies,
 )
 
@@ -100,11 +99,6 @@ def test_raters_with_few_or_equal_votes() -> None:
     assert found.accuracy == pytest.approx(3 / 7)
     nobody = one_person_by_rater(A([], float), A([], int), A([], int))
     assert (nobody.cases, math.isnan(nobody.accuracy)) == (0, True)
-
-
-def test_split_half_by_hand() -> None:
-    # Two votes each: the halves are the two votes. 1 1, 1 1, 0 0, 0 0: r = 1.
-    assert split_half(A([2.0, 2, 0, 0]), A([0.0, 0, 2, 2]), 0) == pytest.approx(1.0)
 
 
 def test_oracle_by_hand() -> None:
@@ -200,4 +194,3 @@ def test_a_negative_icc_reaches_nothing() -> None:
     found = reliability_icc(A([2.0, 2, 3]), A([2.0, 2, 1]))
     assert found.icc < 0
     assert math.isnan(found.pcc)
-    assert math.isnan(split_half(A([1.0, 1, 1]), A([1.0, 1, 1]), 0))

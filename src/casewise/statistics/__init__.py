@@ -11,7 +11,6 @@ from casewise.statistics.ceilings import (
     oracle,
     panel,
     reliability_icc,
-    split_half,
     tallies,
 )
 from casewise.statistics.classification import (
@@ -227,7 +226,6 @@ __all__ = [
     "sign_flip_p",
     "smallest_effect",
     "smallest_size",
-    "split_half",
     "tallies",
     "two_proportion_p",
     "two_proportion_z",

@@ -206,9 +206,6 @@ def _loss(at: FloatArray, tally: Tally) -> tuple[float, FloatArray]:
 DRAWS = 2000
 """Simulations of what has no closed form."""
 
-SPLITS = 100
-"""Random halves that a split-half reliability is averaged over."""
-
 
 @dataclass(frozen=True, slots=True)
 class VoteReliability:
@@ -282,38 +279,6 @@ def reliability_icc(safe: FloatArray, unsafe: FloatArray) -> VoteReliability:
     icc = 1 - within / between if np.ptp(p) > 0 else math.nan
     pcc = math.sqrt(icc) if icc >= 0 else math.nan
     return VoteReliability(icc, pcc, within, harmonic, len(s))
-
-
-def split_half(safe: FloatArray, unsafe: FloatArray, seed: int, splits: int = SPLITS) -> float:
-    """Reliability of the shares, up to 1, from random halves of each case's votes.
-
-    The correlation r of the halves' shares, averaged over splits and stepped up to the whole by
-    ``2 r / (1 + r)``: Spearman (1910), doi:10.1111/j.2044-8295.1910.tb00206.x; Brown (1910),
-    doi:10.1111/j.2044-8295.1910.tb00207.x. With an odd number of votes, each split leaves one
-    out. NaN of fewer than three cases with two votes, of equal shares, and of r below 0,
-    which can't be stepped up.
-
-    Args:
-        safe: Safe votes of each case. Shape ``(n,)``; NaN is none.
-        unsafe: Unsafe votes. Shape ``(n,)``.
-        seed: Of the splits.
-        splits: How many.
-    """
-    s, u = (votes.astype(np.int64) for votes in voted_counts(safe, unsafe))
-    half = (s + u) // 2
-    s, u, half = s[half > 0], u[half > 0], half[half > 0]
-    random = np.random.default_rng(seed)
-    correlations = []
-    for _ in range(splits if len(s) > 2 else 0):
-        first = random.hypergeometric(s, u, half)
-        second = random.hypergeometric(s - first, u - (half - first), half)
-        correlations.append(weighted_pearson(first / half, second / half, np.ones(len(s))))
-    # A half can come out constant by chance; the split then says nothing.
-    defined = [r for r in correlations if math.isfinite(r)]
-    if not defined or 2 * len(defined) < splits:
-        return math.nan
-    r = float(np.mean(defined))
-    return 2 * r / (1 + r) if r >= 0 else math.nan
 
 
 def oracle(
