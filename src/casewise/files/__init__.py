@@ -7,7 +7,6 @@ Every room may open this one; it knows of no other room but the errors.
 """
 
 from casewise.files.atomic import (
-    HeldError,
     Journal,
     create_file,
     hold,
@@ -17,7 +16,6 @@ from casewise.files.atomic import (
     write_atomically,
 )
 from casewise.files.rows import (
-    WORKBOOKS,
     Row,
     Table,
     TableForm,
@@ -28,7 +26,6 @@ from casewise.files.rows import (
     with_label_names,
 )
 from casewise.files.text import (
-    LONGEST,
     address_of,
     cache_dir,
     check_archive,
@@ -47,13 +44,10 @@ from casewise.files.text import (
 )
 
 __all__ = [
-    "HeldError",
     "Journal",
-    "LONGEST",
     "Row",
     "Table",
     "TableForm",
-    "WORKBOOKS",
     "address_of",
     "as_row",
     "cache_dir",
