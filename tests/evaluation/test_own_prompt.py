@@ -118,7 +118,7 @@ def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
     # A blank reply beside a call is no request to the grader.
     graded = [request for request in server.requests if request["model"] == "judge"]
     assert len(graded) == len(QUERIES) - 3
-    shown = " ".join(cli("score", "logs").stdout.split())
+    shown = " ".join(cli("score", "logs", "--all").stdout.split())
     assert "Bounds of the rates: replies on neither side counted on either" in shown
     assert "2 tool calls .500 to .750 .250 to .500 .250 to .500" in shown
 
