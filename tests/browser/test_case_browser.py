@@ -35,6 +35,7 @@ def choose(page: Page, **chosen: str) -> int:
     """The number of matches after choosing these options by their texts, the others cleared."""
     if page.is_visible("#clear"):
         page.click("#clear")
+    page.locator("#filters details").evaluate("one => { one.open = true }")
     for name, label in chosen.items():
         page.select_option(f"[name={name}]", label=label)
     return matches(page)
@@ -50,9 +51,6 @@ def test_filters_leave_what_the_table_says(open_page: Open) -> None:
     assert choose(page, outcome="wrong") == wrong["case_id"].n_unique()
     assert choose(page, outcome="wrong", run="model-1") == len(wrong.filter(model="model-1"))
     assert choose(page, outcome="not read") == 2
-    as_meant = (pl.col("verdict") == pl.col("intended")).all().over("query_id", "model")
-    followed = two_models().filter(as_meant, right, pl.col("votes_safe") != 10, model="model-1")
-    assert choose(page, run="model-1", outcome="right", quadrant="as intended") == len(followed)
     page.click("#clear")
     page.fill("[name=words]", "q00003 UNSAFE")
     assert matches(page) == 1
@@ -61,35 +59,11 @@ def test_filters_leave_what_the_table_says(open_page: Open) -> None:
     expect(page.get_by_role("status")).to_have_text("0 of 40 cases", use_inner_text=True)
 
 
-def test_disagreement_by_hand(open_page: Open) -> None:
-    """Four queries: runs agree; runs differ; both against people; people 11 to 9."""
-    votes = {"a": (18, 2), "b": (18, 2), "c": (18, 2), "d": (11, 9)}
-    first = {"a": 0.9, "b": 0.9, "c": 0.1, "d": 0.9}
-    second = {"a": 0.9, "b": 0.1, "c": 0.1, "d": 0.9}
-    rows = [
-        judgement(query, "safe", said[query], votes=votes[query], model=model, run_id=model)
-        for model, said in (("m1", first), ("m2", second))
-        for query in votes
-    ]
-    page = open_page(page_of(table(*rows)))
-    ids = "all => all.map((one) => one.dataset.case)"
-
-    def left(**chosen: str) -> list[str]:
-        choose(page, **chosen)
-        found: list[str] = page.eval_on_selector_all("#rows button", ids)
-        return [name.removesuffix("-safe") for name in found]
-
-    assert left(disagreement="runs among each other") == ["b"]
-    assert left(disagreement="most answers against people") == ["c"]
-    assert left(disagreement="most answers against people", run="m2") == ["b", "c"]
-    assert left(disagreement="people (less than 75 % agree)") == ["d"]
-
-
 def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:
     page = open_page(page_of_two(reveal=True))
     page.click("#texts")
     page.click("#warning-accept")
-    page.select_option("[name=sort]", label="order of the data")
+    choose(page, sort="order of the data")
     page.click("#rows li:first-child button")
     safe, unsafe = page.locator("#pair article").all()
     assert tops(safe, unsafe) == [tops(safe)[0]] * 2
@@ -109,7 +83,7 @@ def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> 
 def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     page = open_page(page_of_two())
     focused = "() => document.activeElement?.dataset?.case ?? document.activeElement?.id"
-    page.select_option("[name=sort]", label="order of the data")
+    choose(page, sort="order of the data")
     page.locator("#rows li:nth-child(3) button").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#pair-title").first).to_have_text("Case q00001-safe", use_inner_text=True)
@@ -142,6 +116,7 @@ def test_a_link_opens_its_case(open_page: Open) -> None:
 
 def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open) -> None:
     page = open_page(page_of_two(reveal=True))
+    choose(page, sort="order of the data")
     query = page.get_by_text("How would somebody do the thing called q00000?")
     expect(query).to_have_count(0)
     page.locator("#texts").focus()
@@ -206,6 +181,7 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
     assert ids() == ["b"]
     page.check("[name=view][value=differs]", force=True)
     assert ids() == ["a"]
+    page.locator("#filters summary").click()
     page.select_option("[name=run]", label="m2")
     # One run differs from no other.
     assert ids() == []
@@ -279,7 +255,7 @@ def test_the_script_rounds_halves_away_from_zero(open_page: Open) -> None:
     page = open_page(page_of_two())
     halves = (0.005, 0.025, 1 - 0.975, 0.125, 0.0625, 0.145, 0.985, 0.995, 0.0045, 0.9996, 0, 1)
     shares = [*halves, *(n / 2000 for n in range(2001))]
-    script = (ROOT / "src/casewise/reporting/page/assets/common.js").read_text("utf-8")
+    script = (ROOT / "src/casewise/reporting/page/assets/page.js").read_text("utf-8")
     read = f"(shares) => {{ {script}; return shares.map((p) => [shown(p), shown(p, 2)]); }}"
     assert page.evaluate(read, shares) == [
         [rounded(share, digits).removeprefix("0") for digits in (3, 2)] for share in shares

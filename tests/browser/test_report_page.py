@@ -2,7 +2,7 @@
 
 import csv
 import io
-import re
+import json
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +17,6 @@ from support.reported import (
     page_of,
     page_of_two,
     texts_of,
-    two_models,
     with_answers,
 )
 from support.seen import grave
@@ -75,30 +74,33 @@ def test_nothing_can_be_called_or_evaluated(chromium: Browser, tmp_path: Path) -
         assert page.evaluate("typeof harmed") == "undefined"
 
 
-def test_one_download_holds_every_row_and_column_of_all_sections(open_page: Open) -> None:
+def test_one_download_holds_every_score_and_every_figure(open_page: Open) -> None:
     html = page_of(random_table(6, 1, model="=1\nnext"))
     page = open_page(html)
     with page.expect_download() as download:
         page.click("#download")
     assert download.value.suggested_filename == "casewise-numbers.csv"
     text = Path(download.value.path()).read_bytes().decode("utf-8")
-    found = [
-        {name: cell for name, cell in row.items() if cell}
-        for row in csv.DictReader(io.StringIO(text, newline=""))
-    ]
-    parts = Parsed(html).packed("chart-data")
-    rows = [{"section": part["id"], **row} for part in parts for row in part["rows"]]
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
     # Guarded, as no spreadsheet may run it.
-    assert any(one.get("run") == "'=1\nnext" for one in found)
-    assert [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found] == [
-        {
-            # As JavaScript writes numbers; links to cases lead nowhere outside of the page.
-            name: str(value).removesuffix(".0")
-            for name, value in row.items()
-            if value not in (None, "") and name != "cases"
-        }
-        for row in rows
-    ]
+    assert found[0]["model"] == "'=1\nnext"
+    parts = Parsed(html).packed("chart-data")
+    sections = [one["id"] for one in parts for _ in one["rows"]]
+    scores = json.loads(Parsed(html).scripts["scores"])
+    assert [one["section"] for one in found] == ["scores"] * len(scores) + sections
+
+
+def test_any_column_sorts_the_runs_by_the_keyboard(open_page: Open) -> None:
+    page = open_page(page_of(models(3, 20)))
+    values = """() => [...document.querySelectorAll(".runs tbody:first-of-type tr")]
+        .map((row) => Number(row.lastElementChild.dataset.value))"""
+    page.locator(".runs thead button", has_text="Right").focus()
+    page.keyboard.press("Enter")
+    falling = page.evaluate(values)
+    assert falling == sorted(falling, reverse=True)
+    page.keyboard.press("Enter")
+    assert page.evaluate(values) == falling[::-1]
+    expect(page.locator(".runs thead th").last).to_have_attribute("aria-sort", "ascending")
 
 
 def test_hostile_text_does_nothing(open_page: Open) -> None:
@@ -156,7 +158,7 @@ def test_long_words_fit_at_400_pixels(open_page: Open) -> None:
 def test_light_dark_and_paper(open_page: Open) -> None:
     page = open_page(page_of_two(), dark=True)
     ground = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
-    label = "() => getComputedStyle(document.querySelector('.panel svg .tick')).fill"
+    label = "() => getComputedStyle(document.querySelector('.pinned th')).color"
     assert max(page.evaluate(ground)) < 60
     dim = page.evaluate(label)
     page.click("#theme")
@@ -177,38 +179,25 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
         bare.goto(page.url)
-        expect(bare.locator("#section-judging .line circle").first).to_be_visible()
-        bare.locator("#section-judging summary").first.click()
-        expect(bare.locator("#section-judging .figures")).to_be_visible()
-        expect(bare.get_by_text("Calls unsafe ").first).to_be_visible()
+        expect(bare.locator(".runs circle").first).to_be_visible()
+        expect(bare.get_by_text("calls unsafe ").first).to_be_visible()
         expect(bare.locator("#case-browser, #theme, #download").first).to_be_hidden()
 
 
-def changed() -> str:
-    """A model whose later version is worse, beside a third one."""
-    before, after = (
-        random_table(40, 3, skill=skill, model=f"org/a-model-with-a-long-name-{name}")
-        for name, skill in (("before", 1.0), ("after", 0.0))
-    )
-    third = random_table(40, 3, skill=0.5, model="third")
-    return page_of([after, third], before=before)
-
-
-CHARTS = ".strips, .panels"
-
-
 def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
-    many = page_of(with_answers(models(43, 20, distinct=4)))
-    for html in (many, page_of(two_models()), changed()):
-        page = open_page(html)
-        page.emulate_media(media="print")
-        charts = page.locator(CHARTS).all()
-        assert len(charts) > 4
-        assert all(chart.is_visible() for chart in charts)
-        assert all(line.is_visible() for line in page.locator(".strips .line").all())
-        expect(page.locator(".card >> nth=2").first).to_be_visible()
-        expect(page.locator("#cases").first).to_be_hidden()
-        assert not page.locator("button:visible, select:visible").count()
-        pdf = page.pdf(prefer_css_page_size=True)
-        assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) > 2
-        page.context.close()
+    ablated = [random_table(30, 1, run_id=name, ablation=gone) for name, gone in RUNS.items()]
+    page = open_page(page_of(pl.concat(ablated)))
+    page.emulate_media(media="print")
+    expect(page.locator(".chart .line").first).to_be_visible()
+    expect(page.locator("#verdicts h2").first).to_be_visible()
+    expect(page.locator("#cases").first).to_be_hidden()
+    assert not page.locator("main > p button:visible, select:visible").count()
+
+
+RUNS = {"whole": None, "short": "recipient"}
+
+
+def test_three_hundred_runs_are_readable(open_page: Open) -> None:
+    page = open_page(page_of(models(300, 12, distinct=4)))
+    expect(page.locator(".runs tbody:first-of-type tr")).to_have_count(300)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -90,7 +90,7 @@ def test_judgement_tables_come_back(cli: Cli, tmp_path: Path, drawn: list[list[s
     reason="there is no node to run the page's script with",
 )
 def test_the_page_guards_as_the_files_do(cli: Cli, tmp_path: Path) -> None:
-    script = (ROOT / "src/casewise/reporting/page/assets/download.js").read_text("utf-8")
+    script = (ROOT / "src/casewise/reporting/page/assets/page.js").read_text("utf-8")
     function = re.search(r"^function guarded\(.*?^}", script, re.DOTALL | re.MULTILINE)
     assert function is not None
     texts = [

@@ -28,7 +28,11 @@ function shown(number, digits = 3) {
   return rounded(number, digits).replace(/^(-?)0\./, "$1.");
 }
 
-const percent = (share) => `${rounded(100 * share)} %`;
+/** A share as a percentage; with a digit where it would else be none or all. */
+function percent(share) {
+  const [whole, fine] = [rounded(100 * share), rounded(100 * share, 1)];
+  return `${["0", "100"].includes(whole) && !["0.0", "100.0"].includes(fine) ? fine : whole} %`;
+}
 
 /** A count with its noun: 1 case, 2 cases. */
 const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
