@@ -25,7 +25,6 @@ from casewise.scores import (
     Score,
     ScoreReport,
     are_comparable,
-    as_record,
     compare_runs,
     comparison_records,
     correction_record,
@@ -173,7 +172,7 @@ class Scores(Result[Score]):
         }
         corrected = {one.condition: correction_record(one) for one in self.report.corrections}
         return [
-            as_record(row)
+            row.record()
             | ({"grader_check": found} if (found := corrected.get(row.condition)) else {})
             | said.get(id(row), {})
             | ({"analyses": figures} if (figures := analysed.get(row.condition)) else {})

@@ -9,12 +9,6 @@ from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
 from casewise.scores._calibration import CALIBRATED
 from casewise.scores._changed_contexts import SMALLEST
-from casewise.scores._failures import (
-    ContextDifference,
-    Failure,
-    context_differences,
-    judged_and_acted,
-)
 from casewise.scores._ladders import LadderScore, climb, find_ladders
 from casewise.scores._overview import (
     Browser,
@@ -23,20 +17,27 @@ from casewise.scores._overview import (
     make_overview,
     new_failures,
 )
-from casewise.scores._run_comparison import (
+from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
+from casewise.scores.comparison import (
     Change,
     Comparison,
     Difference,
     Run,
     are_comparable,
     compare_runs,
+    comparison_records,
+    correction_record,
     find_runs,
     other_data,
     pairs_of_runs,
     right_after,
 )
-from casewise.scores._score_records import as_record, comparison_records, correction_record
-from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
+from casewise.scores.failures import (
+    ContextDifference,
+    Failure,
+    context_differences,
+    judged_and_acted,
+)
 from casewise.scores.score import (
     RuleAccuracy,
     Score,
@@ -81,7 +82,6 @@ __all__ = [
     "UnreadPolicy",
     "WeighBy",
     "are_comparable",
-    "as_record",
     "climb",
     "compare_runs",
     "comparison_records",

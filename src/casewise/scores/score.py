@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,7 +36,19 @@ from casewise.measures import (
     measure,
 )
 from casewise.protocols import LOW_MASS, RunCondition, acting
-from casewise.sheets import number
+from casewise.replies import PROVISIONAL, rules_note
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Shown,
+    Table,
+    json_interval,
+    json_number,
+    markdown,
+    number,
+    plain_rows,
+)
 from casewise.statistics import (
     BY_DESIGN,
     UNDEFINED,
@@ -46,7 +59,7 @@ from casewise.statistics import (
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class Score(Shown):
     """A model under one condition, measured against labels. NaN is undefined."""
 
     condition: RunCondition
@@ -257,6 +270,95 @@ class Score:
         """Names of the shares of pairs that sum to 1."""
         return [name for name in self.measures if find(name).kind is MeasureKind.OUTCOME]
 
+    def record(self) -> dict[str, Any]:
+        """A score: each metric ``m`` with ``m_se`` and ``m_ci``, and what it rests on."""
+        record: dict[str, Any] = {
+            name: self.condition[name] for name in ("model", "protocol", "delivery", "ablation")
+        }
+        record |= dict(self.group)
+        record |= {
+            "labels": str(self.labels),
+            "unparsed": str(self.unparsed),
+            "weigh_by": str(self.weigh_by),
+            "n": self.n,
+            **self._state,
+            "cases": self.cases,
+            "queries": self.queries,
+            "coverage": json_number(self.coverage),
+        }
+        for name in self.metrics:
+            record |= estimate_record(name, self.measures[name])
+        quadrants = {name: estimate_record("", self.measures[name]) for name in self.quadrants}
+        for suffix in ("", "_se", "_ci") if quadrants else ():
+            record[f"quadrants{suffix}"] = {name: one[suffix] for name, one in quadrants.items()}
+        record |= {
+            "pairs": self.pairs,
+            "paired_queries": self.paired_queries,
+            **self.left_out,
+            "coin": self.coin,
+            "withheld": {name: one.reason for name, one in self.measures.items() if one.reason},
+            "effective_queries": {
+                name: json_number(one.effective)
+                for name, one in self.measures.items()
+                if one.effective == one.effective
+            },
+            "rests_on": {
+                name: {
+                    "queries": one.clusters,
+                    "pairs": one.pairs,
+                    "effective_queries": json_number(one.effective),
+                }
+                for name, one in self.measures.items()
+                if one.pairs
+            },
+            "reliability": [_bin_record(one) for one in self.bins],
+        }
+        for name, (low, high) in self.bounds.items():
+            record |= {f"{name}_low": json_number(low), f"{name}_high": json_number(high)}
+        numbers = ("label_coverage", "mass", "self_agreement")
+        record |= {name: json_number(getattr(self, name)) for name in numbers}
+        if self.acts:
+            record |= {"classes": self.classes, "partly": self.partly}
+            record |= {PROVISIONAL: is_provisional(self)}
+            record |= {"notes": [rules_note()]} if is_provisional(self) else {}
+        record |= {name: value for name, value in self.condition.items() if name not in record}
+        record |= {"of": self.condition.of} if self.condition.of is not None else {}
+        return record | {"statuses": self.statuses, "cut": self.cut}
+
+    @property
+    def _state(self) -> dict[str, Any]:
+        """State of a run against its plan; nothing of a group and of a baseline."""
+        if (state := self.state) is None:
+            return {}
+        return {
+            "planned": state.planned,
+            "judged": state.judged,
+            "not_asked": state.not_asked,
+            "statuses": dict(state.statuses),
+            "stopped": list(state.stopped),
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """The row of ``casewise score --format json``."""
+        return plain_rows([self.record()])
+
+    def to_markdown(self) -> str:
+        """Every measure with its interval, as Markdown."""
+        rows = [
+            Row([find(name).label, one.value, one.interval, one.reason])
+            for name, one in self.measures.items()
+        ]
+        columns = [
+            Column("measure"),
+            Column("value", Kind.NUMBER),
+            Column("95 %", Kind.INTERVAL),
+            Column("withheld"),
+        ]
+        return markdown(Table(columns, rows, f"{self.condition.title}, {self.n} judgements"))
+
+    def __str__(self) -> str:
+        return self.to_markdown().rstrip()
+
 
 def _counts(values: pl.Series) -> dict[str, int]:
     return dict(values.drop_nulls().value_counts(sort=True).iter_rows())
@@ -426,6 +528,26 @@ def score_rows(
 
 _OF_SIDES = ("safe_recall", "unsafe_recall", "over_refusal", "under_refusal")
 """Shares of the cases of one label, undefined where there are only ties."""
+
+
+def estimate_record(name: str, estimate: Estimate) -> dict[str, Any]:
+    """``name``, ``name_se`` and ``name_ci``."""
+    return {
+        name: json_number(estimate.value),
+        f"{name}_se": json_number(estimate.se),
+        f"{name}_ci": json_interval(estimate.interval),
+    }
+
+
+def _bin_record(one: Bin) -> dict[str, Any]:
+    """A bar of the reliability diagram."""
+    return {
+        "low": one.low,
+        "high": one.high,
+        "n": one.n,
+        "p_safe": json_number(one.p),
+        "rate": json_number(one.rate),
+    }
 
 
 BASELINE = "baseline:"

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, zip_longest
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,9 +34,24 @@ from casewise.measures import (
     of_rung,
 )
 from casewise.protocols import BARE_RUNG, CONDITION, ResponseClass, RunCondition
-from casewise.replies import CheckFile, GraderCorrection, RepliedRun, correct_rates
+from casewise.replies import (
+    PROVISIONAL,
+    CheckFile,
+    GraderCorrection,
+    RepliedRun,
+    correct_rates,
+    correction_notes,
+)
 from casewise.scores._ladders import climb
-from casewise.scores.score import Score, differences, score_rows, score_together
+from casewise.scores.score import (
+    Score,
+    differences,
+    estimate_record,
+    is_provisional,
+    score_rows,
+    score_together,
+)
+from casewise.sheets import json_interval, json_number
 from casewise.statistics import (
     BY_DESIGN,
     DETECTABLE,
@@ -516,3 +532,114 @@ def right_after(change: Change) -> bool | None:
     if change.label == 0.5 or change.after in between:
         return None
     return (change.after in ("safe", ResponseClass.COMPLIANCE)) == (change.label == 1)
+
+
+def correction_record(one: GraderCorrection) -> dict[str, Any]:
+    """Rates as graded and corrected, and why one is not."""
+    record: dict[str, Any] = {"labelled": one.labelled}
+    for name, raw in one.raw.items():
+        record |= estimate_record(f"{name}_raw", raw) | estimate_record(name, one.corrected[name])
+    return record | {"notes": correction_notes([one])}
+
+
+def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Comparisons as JSON values: ``pairs`` by two runs and metric, ``comparisons`` by two runs."""
+    ladders = [_difference_record(one, change) for one in comparisons for change in one.ladder]
+    return {
+        "difference_is": "after - before",
+        "pairs": [
+            _difference_record(one, difference)
+            for one in comparisons
+            for difference in one.differences
+        ],
+        "comparisons": [_comparison_record(one) for one in comparisons],
+    } | ({"evidence": ladders} if ladders else {})
+
+
+def _difference_record(one: Comparison, difference: Difference) -> dict[str, Any]:
+    found, test = difference.difference, one.mcnemar
+    record: dict[str, Any] = {
+        "before": one.before,
+        "after": one.after,
+        "metric": difference.metric,
+        "labels": str(one.labels),
+        "n": one.n,
+        "value_before": json_number(difference.before.value),
+        "value_after": json_number(difference.after.value),
+        "difference": json_number(found.value),
+        "se": json_number(found.se),
+        "ci": json_interval(found.interval),
+        "p": json_number(found.p),
+        "p_holm": json_number(difference.p_holm),
+        "detectable": json_number(difference.detectable),
+        "queries_moved": int(found.moves.astype(bool).sum()),
+        "mcnemar": None,
+    }
+    if found.reason:
+        record["withheld"] = found.reason
+    if difference.metric == "accuracy":
+        record["mcnemar"] = {
+            "b": test.b,
+            "c": test.c,
+            "p": json_number(test.p),
+            "p_holm": json_number(one.mcnemar_holm),
+            "p_clustered": json_number(test.p_clustered),
+            "p_clustered_holm": json_number(one.clustered_holm),
+        }
+    return record
+
+
+def _comparison_record(one: Comparison) -> dict[str, Any]:
+    data = [
+        {name: score.condition[f"dataset_{name}"] for name in ("version", "hash")}
+        for score in one.scores
+    ]
+    return {
+        "before": one.before,
+        "after": one.after,
+        "data": data,
+        "labels": str(one.labels),
+        "weigh_by": str(one.scores[0].weigh_by),
+        "n": one.n,
+        "left_out": one.left_out,
+        "relabelled": one.relabelled,
+        PROVISIONAL: any(map(is_provisional, one.scores)),
+        "scores": [
+            score.record() | {"statuses": dict(score.state.statuses) if score.state else {}}
+            for score in one.scores
+        ],
+        "quadrants": _changes_record(one.quadrants),
+        **_corrected_record(one),
+        "changed": [
+            {**asdict(change), "after_is_right": right_after(change)} for change in one.changed
+        ],
+    }
+
+
+def _corrected_record(one: Comparison) -> dict[str, Any]:
+    """The corrected rates of both runs, and their differences; nothing where none was asked."""
+    if not one.corrections:
+        return {}
+    return {
+        "grader_check": [correction_record(correction) for correction in one.corrections],
+        "corrected": _changes_record(one.corrected),
+    }
+
+
+def _changes_record(found: Sequence[Difference]) -> dict[str, Any]:
+    """Differences by metric: ``{difference, se, ci, p, p_holm}`` each, and why one is withheld.
+
+    ``p_holm`` is adjusted for the number of pairs of runs.
+    """
+    return {
+        one.metric: {
+            "difference": json_number(change.value),
+            "se": json_number(change.se),
+            "ci": json_interval(change.interval),
+            "p": json_number(change.p),
+            "p_holm": json_number(one.p_holm),
+        }
+        | ({"withheld": change.reason} if change.reason else {})
+        for one in found
+        for change in [one.difference]
+    }
