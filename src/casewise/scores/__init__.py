@@ -1,7 +1,7 @@
 """Scores and comparisons of the judgement table, the analyses on top, and summaries for views.
 
-``score`` scores a condition; ``_overview`` holds what the page and the card are made from, and
-``_score_records`` makes JSON.
+``score`` scores a condition, ``report`` a table and its baselines, ``comparison`` subtracts two
+runs, ``failures`` finds the wrong answers.
 """
 
 from casewise.choices import Split, UnreadPolicy, WeighBy
@@ -17,7 +17,6 @@ from casewise.scores._overview import (
     make_overview,
     new_failures,
 )
-from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
 from casewise.scores.comparison import (
     Change,
     Comparison,
@@ -38,6 +37,7 @@ from casewise.scores.failures import (
     context_differences,
     judged_and_acted,
 )
+from casewise.scores.report import ScoreReport, ScoreRow, report_scores, score_baselines
 from casewise.scores.score import (
     RuleAccuracy,
     Score,

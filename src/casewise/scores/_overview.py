@@ -17,7 +17,6 @@ from casewise.judgements import Judgements, RunRecord, conditions
 from casewise.measures import Scoring, family_of, label_fields, make_answers, outcomes
 from casewise.protocols import RunCondition
 from casewise.replies import CheckFile
-from casewise.scores._score_report import ScoreReport, report_scores
 from casewise.scores.comparison import Comparison
 from casewise.scores.failures import (
     MARKS,
@@ -26,6 +25,7 @@ from casewise.scores.failures import (
     list_failures,
     mark_failures,
 )
+from casewise.scores.report import ScoreReport, report_scores
 from casewise.scores.score import Score
 from casewise.statistics import FloatArray, IntArray, credits
 

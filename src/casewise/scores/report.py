@@ -39,7 +39,7 @@ from casewise.scores._changed_contexts import (
     shapley_shares,
 )
 from casewise.scores._ladders import LadderScore, ladder_scores
-from casewise.scores._ranked_pairs import ranked_pairs
+from casewise.scores.ranked import ranked_pairs
 from casewise.scores.score import BASELINE, Score, score_table
 from casewise.statistics import (
     UNDEFINED,
