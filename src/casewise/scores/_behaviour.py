@@ -15,7 +15,7 @@ from casewise.choices import UnreadPolicy
 from casewise.judgements import ANSWER_KEYS, conditions, shared_rows
 from casewise.measures import Answers, Scoring, calls_a_tool, labelled_rows, make_answers
 from casewise.protocols import ESCALATION_STEPS, Delivery, ResponseClass, RunCondition, acting
-from casewise.scores._failures import judged_and_acted
+from casewise.scores.failures import judged_and_acted
 from casewise.statistics import (
     BoolArray,
     Clusters,
