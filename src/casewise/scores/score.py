@@ -356,9 +356,6 @@ class Score(Shown):
         ]
         return markdown(Table(columns, rows, f"{self.condition.title}, {self.n} judgements"))
 
-    def __str__(self) -> str:
-        return self.to_markdown().rstrip()
-
 
 def _counts(values: pl.Series) -> dict[str, int]:
     return dict(values.drop_nulls().value_counts(sort=True).iter_rows())
