@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import beta, norm
 
+from casewise.analyses.behaviour import refusal_gains, spoofing_gap
 from casewise.cases import Labels
 from casewise.choices import Family, MeasureKind
 from casewise.measures import (
@@ -39,7 +40,6 @@ from casewise.measures import (
     outcomes,
 )
 from casewise.protocols import is_acting
-from casewise.scores._behaviour import refusal_gain, spoofing_gap
 from casewise.statistics import (
     Clusters,
     Estimate,
@@ -210,8 +210,8 @@ def _call_tools(replies: Answers) -> Estimate:
 
 def gains(study: Study, _: np.random.Generator) -> Figures:
     """What a description by the deployer gains; a claim's gains are the same figures."""
-    gain = refusal_gain(study.replied_before, study.replied_after)
-    return {f"context_gain.{side}": getattr(gain, side) for side in ("all", "safe", "unsafe")} | {
+    gains = refusal_gains(study.replied_before, study.replied_after)
+    return {f"context_gain.{side}": gain for side, gain in gains.items()} | {
         "spoofing_gap": spoofing_gap(study.replied_before, study.replied_after)
     }
 

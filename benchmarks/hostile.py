@@ -34,6 +34,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from casewise.analyses import Scored, analyse
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
 from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
 from casewise.dataset import People, to_people, vote_figures
@@ -56,9 +57,7 @@ from casewise.replies.replay import (
     compare_replies,
     draw_turns,
 )
-from casewise.scores._behaviour import escalations, judge_versus_act, trust_in_claims
-from casewise.scores._calibration import calibrations
-from casewise.scores._changed_contexts import counterfactuals, faithfulness, shapley_shares
+from casewise.scores import score_table
 from casewise.statistics import (
     NOT_LABELLED,
     Boundary,
@@ -814,29 +813,30 @@ class Analysed:
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis by its key in the JSON, the runs that it takes, and its figures."""
+    """An analysis by its id, and the runs that it takes."""
 
     name: str
     runs: Callable[[pl.DataFrame, pl.DataFrame, np.random.Generator], Sequence[pl.DataFrame]]
     """Runs from a first and a second published one, over the same rows in the same order."""
-    figures: Callable[[pl.DataFrame], Mapping[str, Figure]]
 
 
 SCORING = Scoring()
 
 
-def first_of(name: str, found: Sequence[Any]) -> dict[str, Figure]:
-    """Figures of an analysis with one result, or none where a study has no such cases."""
-    return of_command(name, found[0]) if found else {}
+def figures_of(name: str, table: pl.DataFrame) -> dict[str, Figure]:
+    """Figures of an analysis by part and measure."""
+    scored = Scored(table, score_table(table, SCORING), SCORING, calibrate=True)
+    (found,) = analyse(scored, name)
+    return {
+        f"{name}: {'.'.join(filter(None, (_part(line.part), measure)))}": figure
+        for line in found.lines
+        for measure, figure in line.figures.items()
+    }
 
 
-def turns_held(table: pl.DataFrame) -> dict[str, Figure]:
-    """Share that holds out, turn by turn."""
-    found = escalations(table, SCORING)
-    curve = found[0].curve
-    ends = zip(curve.low.tolist(), curve.high.tolist(), strict=True)
-    shown = zip(curve.turns.tolist(), map(float, curve.survival), ends, strict=True)
-    return {f"escalation: held.turn {turn}": Shown(held, both) for turn, held, both in shown}
+def _part(text: str) -> str:
+    """A part without what differs from study to study: a fitted temperature."""
+    return "temperature" if text.startswith("temperature ") else text
 
 
 def as_replies(rows: pl.DataFrame, delivery: str) -> pl.DataFrame:
@@ -939,31 +939,14 @@ def _turns(
 
 
 ANALYSES = (
-    Analysis(
-        "trust", _deliveries, lambda table: first_of("trust", trust_in_claims(table, SCORING))
-    ),
-    Analysis("escalation", _turns, turns_held),
-    Analysis(
-        "counterfactual",
-        _swaps,
-        lambda table: first_of("counterfactual", counterfactuals(table)),
-    ),
-    Analysis(
-        "faithfulness", _explained, lambda table: first_of("faithfulness", faithfulness(table))
-    ),
-    Analysis(
-        "judge_versus_act",
-        lambda first, second, _: [first, as_replies(second, "system")],
-        lambda table: first_of("judge_versus_act", judge_versus_act(table)),
-    ),
-    Analysis(
-        "shapley", _subsets, lambda table: first_of("shapley", shapley_shares(table, SCORING))
-    ),
-    Analysis(
-        "calibration",
-        lambda first, *_: [first],
-        lambda table: first_of("calibration", calibrations(table, SCORING)),
-    ),
+    Analysis("claims", _deliveries),
+    Analysis("escalation", _turns),
+    Analysis("swaps", _swaps),
+    Analysis("smallest-swap", _swaps),
+    Analysis("explanations", _explained),
+    Analysis("says-and-does", lambda first, second, _: [first, as_replies(second, "system")]),
+    Analysis("shapley", _subsets),
+    Analysis("calibration", lambda first, *_: [first]),
 )
 """Analyses of ``casewise score``; published answers stand for deliveries, turns and swaps."""
 
@@ -999,7 +982,7 @@ def analysed(data: Path) -> Iterator[Analysed]:
     for one in ANALYSES:
         for name, (first, second) in grounds.items():
             runs = pl.concat(one.runs(first, second, rng))
-            yield Analysed(f"{one.name}, {name}", runs, one.figures)
+            yield Analysed(f"{one.name}, {name}", runs, partial(figures_of, one.name))
 
 
 # --- studies --------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def write_every_eval_ever(request: ExportRequest) -> Exported:
     """Write a record for each run."""
     judgements = read_paths(request.paths)
     report = report_scores(judgements.table, Scoring(labels=request.labels))
-    scores = [*(row.score for row in report.rows), *report.ranked]
+    scores = [*report.scores, *report.ranked]
     logged = {one.run_id: one for one in run_records(request.paths)}
     rules = column_rules(known_parameters(score.condition for score in scores))
     texts = {}

@@ -1,4 +1,4 @@
-"""Scores and comparisons of the judgement table, the analyses on top, and summaries for views.
+"""Scores and comparisons of the judgement table, and the cases that runs get wrong.
 
 ``score`` scores a condition, ``report`` a table and its baselines, ``comparison`` subtracts two
 runs, ``failures`` finds the wrong answers.
@@ -6,10 +6,6 @@ runs, ``failures`` finds the wrong answers.
 
 from casewise.choices import Split, UnreadPolicy, WeighBy
 from casewise.protocols import LOW_MASS, RunCondition
-from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
-from casewise.scores._calibration import CALIBRATED
-from casewise.scores._changed_contexts import SMALLEST
-from casewise.scores._ladders import LadderScore, climb, find_ladders
 from casewise.scores._overview import (
     Browser,
     Overview,
@@ -37,7 +33,8 @@ from casewise.scores.failures import (
     context_differences,
     judged_and_acted,
 )
-from casewise.scores.report import ScoreReport, ScoreRow, report_scores, score_baselines
+from casewise.scores.ladders import climb, find_ladders
+from casewise.scores.report import ScoreReport, report_scores, score_baselines
 from casewise.scores.score import (
     RuleAccuracy,
     Score,
@@ -57,27 +54,20 @@ from casewise.statistics import BY_DESIGN, Estimate, RareRate
 __all__ = [
     "BY_DESIGN",
     "Browser",
-    "CALIBRATED",
-    "CELLS",
     "Change",
     "Comparison",
     "ContextDifference",
     "Difference",
-    "Escalation",
     "Estimate",
     "Failure",
-    "Gain",
     "LOW_MASS",
-    "LadderScore",
     "Overview",
     "RareRate",
     "RuleAccuracy",
     "Run",
     "RunCondition",
-    "SMALLEST",
     "Score",
     "ScoreReport",
-    "ScoreRow",
     "Split",
     "UnreadPolicy",
     "WeighBy",
@@ -108,5 +98,4 @@ __all__ = [
     "score_rows",
     "score_table",
     "score_together",
-    "trust_in_claims",
 ]

@@ -42,7 +42,7 @@ from casewise.replies import (
     correct_rates,
     correction_notes,
 )
-from casewise.scores._ladders import climb
+from casewise.scores.ladders import climb
 from casewise.scores.score import (
     Score,
     differences,

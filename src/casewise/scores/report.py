@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,26 +18,6 @@ from casewise.judgements import OF_CASE, conditions
 from casewise.measures import Scoring, floats, label_fields, labelled_rows, make_answers, scored
 from casewise.protocols import acting
 from casewise.replies import CheckFile, GraderCorrection, correct_table
-from casewise.scores._behaviour import (
-    Escalation,
-    JudgeAct,
-    Trust,
-    escalations,
-    judge_versus_act,
-    trust_in_claims,
-)
-from casewise.scores._calibration import Calibration, calibrations
-from casewise.scores._changed_contexts import (
-    AblationChange,
-    Counterfactual,
-    Faithfulness,
-    ShapleyShares,
-    ablation_changes,
-    counterfactuals,
-    faithfulness,
-    shapley_shares,
-)
-from casewise.scores._ladders import LadderScore, ladder_scores
 from casewise.scores.ranked import ranked_pairs
 from casewise.scores.score import BASELINE, Score, score_table
 from casewise.statistics import (
@@ -213,17 +192,6 @@ def _exact(value: float) -> Estimate:
     return replace(UNDEFINED, value=value)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """A score with further analyses of its condition; None where one doesn't apply."""
-
-    score: Score
-    change: AblationChange | None = None
-    shapley: ShapleyShares | None = None
-    calibration: Calibration | None = None
-    correction: GraderCorrection | None = None
-
-
 @dataclass(frozen=True)
 class ScoreReport:
     """Scores of a table, and the baselines on the same cases."""
@@ -248,55 +216,6 @@ class ScoreReport:
     def shape(self) -> Shape | None:
         """Contexts and labels of the cases, and how often a context changes a label."""
         return _shape(self.table, self.scoring)
-
-    @cached_property
-    def rows(self) -> tuple[ScoreRow, ...]:
-        """Scores with their changes."""
-        whole = not self.is_split
-        changed = whole and any(one.condition.changed for one in self.scores)
-        changes = ablation_changes(self.table, self.scoring) if changed else []
-        shapley = shapley_shares(self.table, self.scoring) if changed else []
-        mended = calibrations(self.table, self.scoring, self.seed) if self.calibrate else []
-        return tuple(
-            ScoreRow(
-                score,
-                _of(score, changes),
-                _of(score, shapley),
-                _of(score, mended),
-                _of(score, self.corrections),
-            )
-            for score in self.scores
-        )
-
-    @cached_property
-    def trust(self) -> list[Trust]:
-        """Trust of models that reply in verified and in claimed contexts."""
-        return trust_in_claims(self.table, self.scoring)
-
-    @cached_property
-    def escalations(self) -> list[Escalation]:
-        """Turns that models hold out where a conversation walks towards the query."""
-        return escalations(self.table, self.scoring)
-
-    @cached_property
-    def counterfactuals(self) -> list[Counterfactual]:
-        """Changes of a context that flip models, one part at a time from the twin."""
-        return counterfactuals(self.table)
-
-    @cached_property
-    def faithfulness(self) -> list[Faithfulness]:
-        """Movement of verdicts by removing what explanations lean on, and what they don't."""
-        return faithfulness(self.table)
-
-    @cached_property
-    def judge_act(self) -> list[JudgeAct]:
-        """Verdicts of models on cases, against their replies to them."""
-        return judge_versus_act(self.table)
-
-    @cached_property
-    def ladders(self) -> list[LadderScore]:
-        """Models on evidence ladders."""
-        return ladder_scores(self.table, self.scoring)
 
 
 def report_scores(
@@ -344,11 +263,3 @@ def _shape(table: pl.DataFrame, scoring: Scoring) -> Shape | None:
     others = cases["other_labels"].to_list()
     columns = Labelled(label_fields(cases), cases["query_id"].to_list(), in_context, others)
     return find_shape(columns, scoring.rule(cases))
-
-
-Part = TypeVar("Part", AblationChange, ShapleyShares, Calibration, GraderCorrection)
-
-
-def _of(score: Score, parts: Sequence[Part]) -> Part | None:
-    """The part that stands under the same condition and run as a score."""
-    return next((part for part in parts if part.condition == score.condition), None)
