@@ -18,7 +18,7 @@ from casewise.results import (
     remarks,
     wording,
 )
-from casewise.scores import Difference, Failure, RuleAccuracy, Score, ScoreReport
+from casewise.scores import Difference, Failure, RuleAccuracy, Score
 from casewise.sheets import (
     Cell,
     Column,
@@ -156,28 +156,6 @@ def tool_rate(score: Score) -> float | None:
 def pair_columns() -> list[ScoreColumn]:
     """Columns for the outcomes of pairs of contexts."""
     return [*PAIR_COUNTS, *map(measure_column, in_view(View.PAIRS, Family.REPLIES))]
-
-
-def correction_table(report: ScoreReport) -> Table:
-    """Rates of replies as graded and corrected; no rows without labelled replies."""
-    return Table(
-        [
-            Column(""),
-            *(Column("as graded", Kind.NUMBER), Column("95 %", Kind.INTERVAL)),
-            *(Column("corrected", Kind.NUMBER), Column("95 %", Kind.INTERVAL)),
-        ],
-        [
-            Row(
-                [rate_name(name), raw.value, raw.interval, fixed.value, fixed.interval],
-                group=f"{one.condition.title}, {correction_method(one)}",
-            )
-            for one in report.corrections
-            for name, raw in one.raw.items()
-            for fixed in [one.corrected[name]]
-        ],
-        "Corrected for the grader's errors",
-        " ".join(correction_notes(report.corrections)),
-    )
 
 
 def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Difference]) -> Table:

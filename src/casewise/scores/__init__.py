@@ -6,13 +6,6 @@ runs, ``failures`` finds the wrong answers.
 
 from casewise.choices import Split, UnreadPolicy, WeighBy
 from casewise.protocols import LOW_MASS, RunCondition
-from casewise.scores._overview import (
-    Browser,
-    Overview,
-    make_browser,
-    make_overview,
-    new_failures,
-)
 from casewise.scores.comparison import (
     Change,
     Comparison,
@@ -28,12 +21,16 @@ from casewise.scores.comparison import (
     right_after,
 )
 from casewise.scores.failures import (
+    Browser,
     ContextDifference,
     Failure,
     context_differences,
     judged_and_acted,
+    make_browser,
+    new_failures,
 )
 from casewise.scores.ladders import climb, find_ladders
+from casewise.scores.overview import Overview, make_overview
 from casewise.scores.report import ScoreReport, report_scores, score_baselines
 from casewise.scores.score import (
     RuleAccuracy,
