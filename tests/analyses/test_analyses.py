@@ -1,6 +1,7 @@
 """Analyses: one function each, which every view shows."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,8 +42,11 @@ def toy() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_function_is_an_analysis_of_every_view() -> None:
+def test_a_function_is_an_analysis_of_every_view(tmp_path: Path) -> None:
     scores = shortened()
+    for name in ("page.html", "card.md"):
+        written = cw.report(scores.report.table, tmp_path / name).read_text("utf-8")
+        assert "Does it show?" in written
     assert "| a part | 8 | .500" in scores.to_markdown(whole=True)
     (first, _) = (
         [one for one in row["analyses"] if one["analysis"] == "toy"]
