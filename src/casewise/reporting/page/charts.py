@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 from casewise.analyses import Analysis, Figure, as_records, figure_label
 from casewise.reporting.page.names import run_names
@@ -88,7 +89,7 @@ def _address(run: RunCondition, runs: Sequence[RunCondition], analysis: Analysis
     if run not in runs:
         return ""
     chosen = f"#run={runs.index(run)}&outcome=wrong"
-    return f"{chosen}&words={part}" if analysis.id == "categories" else chosen
+    return f"{chosen}&category={quote(part)}" if analysis.id == "categories" else chosen
 
 
 def _axis(ends: Sequence[float], *, zero: bool) -> tuple[float, float]:
