@@ -79,8 +79,6 @@ class GateReport:
     """The conditions that share cases with their baseline, each subtracted from it."""
     scores: tuple[Score, ...] = ()
     """Scores of the other conditions."""
-    baselines: tuple[Score, ...] = ()
-    """Baselines that need no model, on the cases of these."""
     failures: Mapping[str, tuple[Failure, ...]] = field(default_factory=dict)
     """Cases that are newly wrong, by name of the conditions; furthest from people first."""
 

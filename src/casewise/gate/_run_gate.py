@@ -49,7 +49,6 @@ from casewise.scores import (
     mean_mass,
     new_failures,
     other_data,
-    score_baselines,
 )
 from casewise.sheets import number
 
@@ -270,9 +269,6 @@ def run_gate(
         notes=tuple(dict.fromkeys(notes)),
         comparisons=tuple(comparisons),
         scores=scores,
-        baselines=tuple(score_baselines(pl.concat(one.rows for one in alone), scoring))
-        if alone
-        else (),
         failures={
             run.name: new_failures(
                 (other.condition, other.rows), (run.condition, run.rows), Scoring(one.labels)

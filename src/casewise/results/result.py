@@ -237,7 +237,7 @@ class Gate(Result[GateRow]):
             *(Verdict(one.condition.title, one) for one in report.scores),
         ]
         verdicts = tuple(sorted(found, key=worst))
-        return cls(report.rows, states, report.baselines, verdicts, report=report)
+        return cls(report.rows, states, (), verdicts, report=report)
 
     @property
     def lines(self) -> list[str]:
