@@ -5,7 +5,47 @@
 True
 """
 
-from casewise.cases._case import (
+from casewise.cases.cards import card_cases, load_card, system_text, wanted_reply
+from casewise.cases.cells import opened
+from casewise.cases.draft import Question, draft_mapping
+from casewise.cases.fetch import (
+    OPEN_SETS,
+    TERMS,
+    casebench_data,
+    casebench_templates,
+    check_cache_writable,
+    check_sha256,
+    fetch_casebench,
+    fetch_open_set,
+)
+from casewise.cases.files import (
+    CASEBENCH,
+    STARTER,
+    CaseSet,
+    Form,
+    SharedCases,
+    find_problems,
+    is_output,
+    load_cases,
+    load_output,
+    open_cases,
+)
+from casewise.cases.importing import Imported, cases_in_memory, import_cases
+from casewise.cases.labels import (
+    LabelFields,
+    Labelled,
+    Labels,
+    Shape,
+    default_rule,
+    find_shape,
+    flags_query,
+    label_notes,
+    make_labels,
+    read_label_rule,
+    shape_of,
+)
+from casewise.cases.mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
+from casewise.cases.model import (
     GROUPS,
     SEQUENTIAL_VOTES,
     Case,
@@ -31,49 +71,7 @@ from casewise.cases._case import (
     turn_text,
     without_sequential_tags,
 )
-from casewise.cases._deployment_card import card_cases, load_card, system_text, wanted_reply
-from casewise.cases._fetch import (
-    OPEN_SETS,
-    TERMS,
-    casebench_data,
-    casebench_templates,
-    check_cache_writable,
-    check_sha256,
-    fetch_casebench,
-    fetch_open_set,
-)
-from casewise.cases._labels import (
-    LabelFields,
-    Labelled,
-    Labels,
-    Shape,
-    default_rule,
-    find_shape,
-    flags_query,
-    label_notes,
-    make_labels,
-    read_label_rule,
-    shape_of,
-)
-from casewise.cases._load import (
-    CASEBENCH,
-    STARTER,
-    CaseSet,
-    Form,
-    SharedCases,
-    find_problems,
-    is_output,
-    load_cases,
-    load_output,
-    open_cases,
-)
-from casewise.cases._personal_patterns import find_pieces
-from casewise.cases._upstream import UpstreamOutput
-from casewise.cases._write_cases import write_cases
-from casewise.cases.cells import opened
-from casewise.cases.draft import Question, draft_mapping
-from casewise.cases.importing import Imported, cases_in_memory, import_cases
-from casewise.cases.mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
+from casewise.cases.personal import find_pieces
 from casewise.cases.sets import (
     CaseChange,
     FieldChange,
@@ -86,6 +84,8 @@ from casewise.cases.sets import (
     split_cases,
     whole_queries,
 )
+from casewise.cases.upstream import UpstreamOutput
+from casewise.cases.writing import write_cases
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
 __all__ = [

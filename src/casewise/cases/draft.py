@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
-from casewise.cases._case import Case
 from casewise.cases.cells import as_key, as_number, as_text, items, opened, plain
 from casewise.cases.importing import import_cases, unfold
 from casewise.cases.mapping import Each, inner_paths, load_mapping, path_of, value_at
+from casewise.cases.model import Case
 from casewise.errors import InputError, some
 from casewise.files import Table, open_tables
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases._case import Case, RatingRule
-from casewise.cases._load import CaseSet, Form, SharedParts, checked_case
 from casewise.cases.cells import as_key, items, opened, plain
+from casewise.cases.files import CaseSet, Form, SharedParts, checked_case
 from casewise.cases.mapping import (
     BUILT_IN,
     EACH,
@@ -25,6 +24,7 @@ from casewise.cases.mapping import (
     path_root,
     value_at,
 )
+from casewise.cases.model import Case, RatingRule
 from casewise.errors import InputError, did_you_mean, some
 from casewise.files import Row, Table, TableForm, as_row, open_table, open_tables, with_label_names
 

@@ -30,8 +30,8 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases._case import REPLY_TAG, RatingRule, Ratings, find_turn_fault, read_turns
 from casewise.cases.cells import as_key, as_number, as_text, items, opened, plain, without_null
+from casewise.cases.model import REPLY_TAG, RatingRule, Ratings, find_turn_fault, read_turns
 from casewise.errors import InputError, UsageError, did_you_mean
 from casewise.files.yaml import check_model, expectation, fault, read_model
 

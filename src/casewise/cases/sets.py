@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from casewise.cases._case import Case, Vote, VoteCounts, case_id, digest, to_fields, to_line
-from casewise.cases._load import CaseSet
+from casewise.cases.files import CaseSet
+from casewise.cases.model import Case, Vote, VoteCounts, case_id, digest, to_fields, to_line
 from casewise.choices import By, Prefer
 from casewise.errors import InputError, UsageError, shorten
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, overload
 import yaml
 from pydantic import ValidationError
 
-from casewise.cases._case import (
+from casewise.cases.fetch import casebench_data
+from casewise.cases.model import (
     GROUPS,
     Case,
     Context,
@@ -25,8 +26,7 @@ from casewise.cases._case import (
     digest,
     to_fields,
 )
-from casewise.cases._fetch import casebench_data
-from casewise.cases._upstream import (
+from casewise.cases.upstream import (
     MARKS,
     PUBLISHED_HASH,
     PUBLISHED_VERSION,

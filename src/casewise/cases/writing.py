@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from casewise.cases._case import FIRST, Case, dataset_hash, to_fields, to_line
+from casewise.cases.model import FIRST, Case, dataset_hash, to_fields, to_line
 from casewise.errors import UsageError
 from casewise.files import csv_text, write_atomically
 

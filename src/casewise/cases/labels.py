@@ -10,8 +10,8 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.cases._case import Case, other_labels
-from casewise.cases._upstream import OVERRIDDEN_CATEGORY
+from casewise.cases.model import Case, other_labels
+from casewise.cases.upstream import OVERRIDDEN_CATEGORY
 from casewise.choices import OWN_RULE, LabelRule, Ties
 from casewise.errors import UsageError
 from casewise.sheets import number, plural, setting

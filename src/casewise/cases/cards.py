@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases._case import (
+from casewise.cases.model import (
     Case,
     Context,
     History,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from casewise.cases._case import Case, dataset_hash, digest
+from casewise.cases.model import Case, dataset_hash, digest
 from casewise.errors import InputError
 
 SOURCE = "CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940)"
