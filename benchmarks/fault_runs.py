@@ -90,12 +90,11 @@ def by_patience(models: Sequence[str]) -> dict[int, list[str]]:
     return found
 
 
-def environment(server: FaultyServer, patience_s: int = UNHURRIED_S) -> dict[str, str]:
+def environment(server: FaultyServer) -> dict[str, str]:
     # A service for each server: within a process, Inspect opens a model once.
     return {
         f"{service(server).upper()}_API_KEY": KEY,
         f"{service(server).upper()}_BASE_URL": server.url,
-        "CASEWISE_ATTEMPT_TIMEOUT": str(patience_s),
     }
 
 
@@ -176,7 +175,8 @@ def _finish(
 ) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
     """Rows of the table, and the summary's counts of faults and of errors, over two starts."""
     server.healed = False
-    command, env = [*arguments, "--log-dir", logs], environment(server, patience_s)
+    command = [*arguments, "--attempt-timeout", str(patience_s), "--log-dir", logs]
+    env = environment(server)
     done = casewise(*command, env=env)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in (0, 1), done.stderr
