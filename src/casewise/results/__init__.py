@@ -35,13 +35,11 @@ from casewise.results.result import (
     leading,
 )
 from casewise.results.trend import DatedRun
-from casewise.results.verdict import Figure, Verdict, figure_titles, pinned_rows, state_words
+from casewise.results.verdict import Figure, Verdict, figure_titles, pinned_rows
 from casewise.results.words import (
     Share,
-    Wording,
     first_upper,
     of_100,
-    rule_wording,
     run_wording,
     wording,
 )
@@ -57,7 +55,6 @@ __all__ = [
     "Share",
     "Trend",
     "Verdict",
-    "Wording",
     "deed",
     "difference_clause",
     "failure_record",
@@ -77,10 +74,8 @@ __all__ = [
     "rule_demand",
     "rule_name",
     "rule_sentence",
-    "rule_wording",
     "rules_remark",
     "run_warnings",
     "run_wording",
-    "state_words",
     "wording",
 ]

@@ -59,12 +59,6 @@ class Result(Shown, Sequence[Row], Generic[Row]):
         return self.rows[place]
 
     @property
-    def state_lines(self) -> list[str]:
-        """First lines of every view: runs that ended early or had errors, a line each."""
-        said = ((name, one.sentence) for name, one in self.states.items())
-        return [f"{name}: {sentence}." for name, sentence in said if sentence]
-
-    @property
     def leading(self) -> list[Verdict]:
         """The verdicts to begin with: one on a judge, one on a model that acts, as there are."""
         found: dict[bool, Verdict] = {}
