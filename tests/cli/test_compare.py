@@ -141,6 +141,6 @@ def test_all_answers_flip(
     assert found["comparisons"][0]["verdict"][1] == said
     rows = {one["metric"]: one for one in found["pairs"]}
     for metric in ("over_refusal", "under_refusal"):
-        # None of 60 queries did otherwise: at 97.5 % at most 1 - .025^(1/60) = .0596 of them would.
-        assert min(map(abs, rows[metric]["ci"])) == pytest.approx(1 - 2 * 0.05963, abs=1e-4)
-        assert rows[metric]["p"] == rows[metric]["p_holm"] == pytest.approx(2 / 2**60)
+        # With one up and one down added to 60 that moved, 60/62 and an error of 2/62: t is 30.
+        assert min(map(abs, rows[metric]["ci"])) == pytest.approx(0.90324, abs=1e-5)
+        assert rows[metric]["p"] == rows[metric]["p_holm"] < 1e-30
