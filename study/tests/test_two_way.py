@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casewise.statistics import clustered_mean, number_clusters
-from casewise_study.statistics.two_way import two_way
+from casewise_study.statistics import two_way
 
 A = np.array
 
@@ -16,8 +16,10 @@ def test_errors_of_two_ways() -> None:
     values = A([1.0, 0, 1, 0])
     people, queries = (number_clusters(A(list(names))) for names in ("aabb", "xyxy"))
 
-    found = two_way(lambda clusters: clustered_mean(values, clusters), people, queries)
+    found = two_way.two_way(lambda clusters: clustered_mean(values, clusters), people, queries)
     assert found.value == 0.5
     assert found.se == pytest.approx(np.sqrt(1 / 8))
     one = number_clusters(np.zeros(4, int))
-    assert np.isnan(two_way(lambda clusters: clustered_mean(values, clusters), one, queries).se)
+    assert np.isnan(
+        two_way.two_way(lambda clusters: clustered_mean(values, clusters), one, queries).se
+    )
