@@ -16,7 +16,7 @@ UNITS = {
     "tests/statistics": {"casewise.statistics", "casewise.measures"},
     "tests/protocols": {"casewise.protocols"},
     "tests/cases": {"casewise.cases"},
-    "study/tests": {"casewise_study", "casewise_study.statistics"},
+    "study/tests": {"casewise.statistics", "casewise_study", "casewise_study.statistics"},
 }
 """Folders whose arithmetic would be lost at the seam: statistics, readers of answers, votes and
 labels; and analyses, which anybody adds to. They import a room's public names."""
