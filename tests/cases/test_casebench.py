@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.fake_openai import serving_thread
 
-from casewise.cases import fetch as module
 from casewise.cases import casebench_data, casebench_templates, fetch_casebench, open_cases
+from casewise.cases import fetch as module
 from casewise.errors import AssetError
 
 
