@@ -86,12 +86,12 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
     known = [one for one in every if one.difference.value == one.difference.value]
     headline = compared.scores[1].headline
     shown = [one for one in known if whole or one.metric == headline or one.is_more_than_chance]
-    note = f"Change: {compared.after} minus {compared.before}."
+    note = "Change: after minus before."
     hidden = [one for one in known if one not in shown]
     if hidden:
         note += f" {_hidden(hidden)}: --all shows all."
     title = f"{compared.n} judgements in common (labels: {compared.labels})"
-    columns = difference_columns(compared.before, compared.after)
+    columns = difference_columns()
     rows = [Row([*difference_cells(find(one.metric).label, one), one.detectable]) for one in shown]
     return Table([*columns, Column("detect-\nable", Kind.NUMBER)], rows, title, note)
 
@@ -113,7 +113,7 @@ def _hidden(differences: Sequence[Difference]) -> str:
 def _ladder(compared: Comparison) -> list[Table]:
     """Measures of both evidence ladders, and their differences."""
     rows = [Row(difference_cells(find(one.metric).label, one)) for one in compared.ladder]
-    columns = difference_columns(compared.before, compared.after)
+    columns = difference_columns()
     return [Table(columns, rows, "Evidence ladders")] if rows else []
 
 

@@ -161,17 +161,17 @@ def pair_columns() -> list[ScoreColumn]:
 def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Difference]) -> Table:
     """Corrected rates of two runs, and their differences."""
     return Table(
-        difference_columns("before", "after"),
+        difference_columns(),
         [Row(difference_cells(rate_name(one.metric), one)) for one in rows],
         f"Corrected for the grader's errors, {correction_method(corrections[0])}",
         " ".join(correction_notes(corrections)),
     )
 
 
-def difference_columns(before: str, after: str) -> list[Column]:
+def difference_columns() -> list[Column]:
     """Columns of a figure, its values in two runs, and the change."""
     return [
-        *(Column(""), *figures(Kind.NUMBER, before, after), Column("change", Kind.CHANGE)),
+        *(Column(""), *figures(Kind.NUMBER, "before", "after"), Column("change", Kind.CHANGE)),
         *(Column("95 %", Kind.INTERVAL), *figures(Kind.P_VALUE, "p", "Holm")),
     ]
 
@@ -387,8 +387,10 @@ def _in_short(whole: Sequence[Verdict], baselines: Sequence[Score]) -> Iterator[
         for model in [one.score.condition.model]
     ]
     for name, shares in pinned_rows(whole, baselines).items():
-        texts = (f"{of_100(one.value)} %" if one.value == one.value else None for one in shares[:4])
-        rows.append(Row([name, None, *texts], "held against", dim=True))
+        values = [one.value for one in shares[:4]]
+        texts = [None if value != value else f"{of_100(value)} %" for value in values]
+        if any(texts):
+            rows.append(Row([name, None, *texts], "held against", dim=True))
     titles = (one.title for one in whole[0].figures)
     heads = (one.replace(" what", "\nwhat").replace(" where", "\nwhere") for one in titles)
     columns = [Column(""), Column("state"), *map(Column, heads)]
