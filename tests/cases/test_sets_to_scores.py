@@ -136,4 +136,4 @@ def test_ratings_give_correlation_and_calibration_on_their_scale(
         assert row["ece"] == pytest.approx(sum(gaps) / 40)
         assert row["pcc"] == pytest.approx(np.corrcoef(said, rates)[0, 1])
     told = "A share of people, without votes, on 40 cases: labels, correlation and"
-    assert told in " ".join(cli_inside("score", "logs").stdout.split())
+    assert told in " ".join(cli_inside("score", "logs", "--all").stdout.split())

@@ -73,7 +73,7 @@ def test_each_view_tells_the_same(cli_inside: Cli, tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr
     described = cli_inside("describe", "cases.jsonl")
-    scored = cli_inside("score", "logs")
+    scored = cli_inside("score", "logs", "--all")
     assert cli_inside("report", "logs", "--out", "page.html").returncode == 0
     page = unescape((tmp_path / "page.html").read_text("utf-8"))
     for text in (described.stdout, scored.stdout, page):

@@ -115,10 +115,12 @@ def test_a_run_that_did_not_end_does_not_pass(cli: Cli, tmp_path: Path, cases: P
         assert " ".join(done.stdout.split()).startswith(f"Gate: undecided ({counts})")
         assert said in (tmp_path / "gate.xml").read_text("utf-8")
         # Every view says it first.
-        assert said in " ".join(cli("score", run).stdout.split("In short")[0].split())
+        state = f"{there} of {CASES} read, ended early ({why}): {CASES - there} never asked"
+        assert state in " ".join(cli("score", run).stdout.split("In short")[0].split())
         assert cli("report", run, "--out", "page.html", "--force").returncode == 0
         text = (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
-        assert text.index(said) < text.index("Follows changes")
+        body = text[text.index("<main") :]
+        assert body.index(state) < body.index("Follows changes")
     # A rule may allow it.
     (tmp_path / "gate.yaml").write_text(f"{RULES}- {{measure: coverage, at_least: .1}}\n")
     assert cli("gate", "logs", "--config", "gate.yaml").returncode == 0

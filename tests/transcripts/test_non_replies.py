@@ -96,7 +96,7 @@ def test_a_file_of_errors_and_missing_values(cli_inside: Cli, tmp_path: Path) ->
     said = (tmp_path / "said.txt").read_text("utf-8")
     assert "50 of 100 replies are none (25 error messages, 25 missing values)" in said
     score = cli_inside("score", "t.parquet")
-    assert "100 judgements made: 50 could not be read" in score.stdout
+    assert "50 of 100 read: 50 could not be read" in score.stdout
 
 
 def test_non_replies_are_named(cli_inside: Cli, tmp_path: Path) -> None:

@@ -6,28 +6,34 @@ import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 from conftest import Cli, clean_env
-from support.tables import random_table
+from support.simulated import World, planned, simulate
+from support.studies import read_csv
 
-EXPORT = ("export", "source.parquet", "--to", "hf", "--out", "place/out")
+EXPORT = ("annotate", "export", "study.yaml", "--votes", "given", "--out", "place/out", "--force")
+FIRST, SECOND = "first", "second"
 
 
 @pytest.fixture
 def out(cli: Cli, tmp_path: Path) -> Path:
-    """The folder of an export; the next has four rows more."""
-    for queries in (4, 6):
-        random_table(queries, 1).write_parquet(tmp_path / "source.parquet")
-        if queries == 4:
+    """The folder of an export; the next is of a study with another title."""
+    planned(tmp_path)
+    simulate(tmp_path / "study.yaml", World(), seed=1).write(tmp_path / "given")
+    text = (tmp_path / "study.yaml").read_text("utf-8")
+    for title in (FIRST, SECOND):
+        lines = (f"title: {title}" if one.startswith("title:") else one for one in text.split("\n"))
+        (tmp_path / "study.yaml").write_text("\n".join(lines), "utf-8")
+        if title == FIRST:
             assert cli(*EXPORT).returncode == 0
     return tmp_path / "place/out"
 
 
-def rows(out: Path) -> int:
-    """Judgements of the edition that stands."""
-    assert (out / "README.md").is_file()
-    return len(pl.read_parquet(out / "data/judgements.parquet"))
+def edition(out: Path) -> str:
+    """Title of the study whose export stands, whole."""
+    assert read_csv(out / "votes.csv")
+    card = (out / "data-card.md").read_text("utf-8")
+    return SECOND if SECOND in card.split("\n")[0] else FIRST
 
 
 def alone(out: Path) -> bool:
@@ -55,9 +61,9 @@ def test_what_can_not_be_put_back_is_kept_and_named(
     assert "nor put back" in done.stderr
     (beside,) = out.parent.iterdir()
     assert str(beside.name) in done.stderr.replace("\n", "")
-    assert rows(beside / "old") == 8
+    assert edition(beside / "old") == FIRST
     assert cli(*EXPORT).returncode == 0
-    assert rows(out) == 12
+    assert edition(out) == SECOND
     assert alone(out)
 
 
@@ -81,7 +87,7 @@ def renamed(source, target):
         die()
 
 def removed(folder, **options):
-    if moment == "tidying":
+    if moment == "tidying" and count == 2:
         next(path for path in Path(folder).rglob("*") if path.is_file()).unlink()
         die()
     rmtree(folder, **options)
@@ -109,22 +115,22 @@ def killed(moment: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("moment", "left"),
     [
-        ("before rename 1", 8),
+        ("before rename 1", FIRST),
         ("after rename 1", None),
         ("before rename 2", None),
-        ("after rename 2", 12),
-        ("tidying", 12),
+        ("after rename 2", SECOND),
+        ("tidying", SECOND),
     ],
 )
 def test_a_kill_at_any_step_loses_nothing(
-    cli: Cli, out: Path, tmp_path: Path, moment: str, left: int | None
+    cli: Cli, out: Path, tmp_path: Path, moment: str, left: str | None
 ) -> None:
     killed(moment, tmp_path)
-    assert (rows(out) if out.exists() else None) == left
+    assert (edition(out) if out.exists() else None) == left
     if left is None:
         (beside,) = out.parent.iterdir()
-        assert rows(beside / "old") == 8
+        assert edition(beside / "old") == FIRST
     done = cli(*EXPORT)
     assert done.returncode == 0, done.stderr
-    assert rows(out) == 12
+    assert edition(out) == SECOND
     assert alone(out)
