@@ -62,7 +62,7 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
     assert lines[:3] == ["Before: old", "After: new", state]
     assert " ".join(text.split()).startswith(" ".join([*lines[:3], SENTENCE]))
     # The columns have the runs' names; further figures are folded away until they are asked for.
-    assert re.search(r"^ +old +new +change +95 % ", text, re.M)
+    assert re.search(r"^ +before +after +change +95 % ", text, re.M)
     assert re.search(r"^ safe recall +\.600 +\.850 +\+.250 ", text, re.M)
     shown = " ".join(text.split())
     assert re.search(
