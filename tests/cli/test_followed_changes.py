@@ -42,7 +42,8 @@ def test_always_safe_follows_nothing_where_labels_rarely_change(
     # Wilson's end of 0 of 10: 1.96^2 / (10 + 1.96^2).
     assert record["follows_ci"] == pytest.approx([0, 0.27753], abs=1e-5)
     shown = cli_inside("score", "t.parquet").stdout
-    assert "follows 0 of 10 changes that people want (0 to 28 %; no better than a coin" in shown
+    said = "Always says safe (100 of 100 answers): follows 0 of 10 changes that people want, and"
+    assert said in shown
 
 
 def test_a_published_judge(cli_inside: Cli, casebench: Path) -> None:
@@ -68,7 +69,6 @@ def test_repeats_weigh_one_over_their_number(cli_inside: Cli, tmp_path: Path) ->
     assert record["follows"] == pytest.approx(5 / 7)
     assert record["false_changes"] == pytest.approx(1 / 2)
     assert (record["pairs_tied"], record["pairs_unread"]) == (1, 0.5)
-    assert "pairs in neither: 1 with a tied label, 0.5 with a side unread" in record["verdict"][2]
 
 
 def test_every_two_of_several_contexts_and_each_query_alike(

@@ -56,7 +56,8 @@ def test_counts_signs_and_small_p_values() -> None:
     assert cells(cw.score(both[0]).to_markdown(whole=True), "accuracy")[0]["n"] == "1,200"
     changed = {row[""]: row for row in cells(cw.compare(*both).to_markdown(), "change")}
     assert (changed["accuracy"]["change"], changed["Brier"]["change"]) == ("-.500", "+.200")
-    assert changed["accuracy"]["95 %"] == "-.528 to -.472"
+    # With two added queries: -600 / 1202, t(1201) 1.9619 of an error of .01448.
+    assert changed["accuracy"]["95 %"] == "-.528 to -.471"
     assert changed["accuracy"]["p"] == "< .001"
 
 
