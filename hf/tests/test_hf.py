@@ -248,7 +248,8 @@ def test_a_run_with_ablations(flows: Flows, folder: Path, plain: Plain, prompts:
         assert score["mass"] == pytest.approx(mass["safe"] + mass["unsafe"], abs=EXACT)
     assert "going on: 18 of 18 were judged before" in flows["again"].stderr
     card = (folder / "card.md").read_text("utf-8")
-    assert f"float32 on cpu ({platform.machine()}), torch {torch.__version__}" in card
+    made_with = f"dtype float32, device cpu ({platform.machine()}), torch {torch.__version__}"
+    assert made_with in card
 
 
 def test_a_folder_is_not_completed_in_other_numbers(flows: Flows, folder: Path) -> None:

@@ -76,7 +76,7 @@ def test_only_doubted_replies_reach_the_grader(cli: Cli, tmp_path: Path) -> None
     assert sure["grader_input_tokens"].null_count() == QUERIES
     done(cli, "report", "logs", "--out", "card.md")
     card = " ".join((tmp_path / "card.md").read_text("utf-8").split())
-    assert f"rules, then {JUDGE}" in card
+    assert f"| grader | {BOTH} |" in card
     assert f"--grader {BOTH}" in card
 
 

@@ -126,7 +126,8 @@ class Dialect:
 def dialect_of(sample: str, path: Path) -> Dialect:
     """Dialect of CSV: the mark that most of its first lines have equally often."""
     text = re.sub(r'"[^"]*("|$)', "", sample)
-    lines = [line for line in text.splitlines() if line.strip()][:20]
+    # A form feed may stand in a cell.
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()][:20]
 
     def regular(mark: str) -> tuple[int, int]:
         counts = Counter(line.count(mark) for line in lines if mark in line)
