@@ -9,7 +9,7 @@ import numpy as np
 
 import casewise as cw
 from casewise.cases import STARTER, Case, open_cases
-from casewise.scores import make_table
+from casewise.judgements import make_table
 
 PAGE = "gallery/index.md"
 """The page that shows them; a summary stands in place of its comments."""

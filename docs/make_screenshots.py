@@ -21,8 +21,9 @@ from make_gallery import judgements
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from casewise.cases import STARTER, dataset_hash, open_cases, write_cases
+from casewise.judgements import Judgements, make_table
 from casewise.reporting.page.page import report_page
-from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
+from casewise.scores import Overview, Scoring, make_overview
 from casewise_study.store.standing import Visitor
 from casewise_study.store.study_store import Store
 from casewise_study.study.accounts import load_secrets

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from casewise.cases import (
@@ -239,6 +239,7 @@ CASES = st.builds(
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".yaml", ".csv"])
 @given(case=CASES)
+@example(case=Case(query="0", tags=("0", "0\f0", "0")))
 def test_writing_and_reading_back_loses_nothing(
     tmp_path_factory: pytest.TempPathFactory, suffix: str, case: Case
 ) -> None:
