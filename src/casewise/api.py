@@ -641,10 +641,7 @@ def compare(
             versions of the data.
         UsageError: An option that doesn't exist, or one run only.
     """
-    known = measures.compared()
-    for name in metrics:
-        if name not in known and measures.of_rung(name) is None:
-            raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
+    measures.check_compared(metrics)
     scoring = _scoring(labels, unparsed, ties, weigh_by)
     return results.Comparisons.of(
         _compare(before, after, scoring, metrics, grader_check, force=force, every=every_pair)

@@ -16,7 +16,6 @@ from casewise.analyses.shape import (
     as_markdown,
     as_records,
     as_table,
-    as_terminal,
     figure_label,
     line_records,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "as_markdown",
     "as_records",
     "as_table",
-    "as_terminal",
     "figure_label",
     "line_records",
 ]

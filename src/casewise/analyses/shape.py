@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
-from rich.console import RenderableType
 
 from casewise.judgements import ANSWER_KEYS, conditions
 from casewise.measures import Scoring, find, measures
@@ -24,7 +23,6 @@ from casewise.sheets import (
     json_interval,
     json_number,
     markdown,
-    terminal,
 )
 
 
@@ -168,11 +166,6 @@ def as_table(one: Analysis) -> Table:
     headings = (figure_label(name).replace(" ", "\n", 1) for name in one.columns)
     columns = [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *headings)]
     return Table(columns, rows, f"{one.title} (95 %)", " ".join(one.notes))
-
-
-def as_terminal(one: Analysis) -> RenderableType:
-    """The table on a terminal."""
-    return terminal(as_table(one))
 
 
 def as_markdown(one: Analysis) -> str:

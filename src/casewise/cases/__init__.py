@@ -47,10 +47,8 @@ from casewise.cases.labels import (
 from casewise.cases.mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases.model import (
     GROUPS,
-    SEQUENTIAL_VOTES,
     Case,
     Context,
-    Role,
     Side,
     Strict,
     ToolCall,
@@ -84,7 +82,6 @@ from casewise.cases.sets import (
     split_cases,
     whole_queries,
 )
-from casewise.cases.upstream import UpstreamOutput
 from casewise.cases.writing import write_cases
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
@@ -107,8 +104,6 @@ __all__ = [
     "MAX_SEED",
     "OPEN_SETS",
     "Question",
-    "Role",
-    "SEQUENTIAL_VOTES",
     "STARTER",
     "SetDiff",
     "SetPart",
@@ -121,7 +116,6 @@ __all__ = [
     "ToolCall",
     "ToolDefinition",
     "Turn",
-    "UpstreamOutput",
     "Vote",
     "VoteCounts",
     "card_cases",

@@ -34,7 +34,7 @@ from casewise.cli._options import (
     read_judgements,
     seed_option,
 )
-from casewise.errors import UsageError, choose_from
+from casewise.errors import UsageError
 from casewise.files import write_atomically
 from casewise.sheets import plural
 
@@ -89,10 +89,7 @@ def compare(
     casewise compare before.parquet after.parquet --metric accuracy --metric follows --format json
     """
     chosen = tuple(dict.fromkeys(metric or ()))
-    known = measures.compared()
-    for name in chosen:
-        if name not in known and measures.of_rung(name) is None:
-            raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
+    measures.check_compared(chosen)
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())
     pairs = find_pairs(tables, force=force, every=every_pair)

@@ -11,7 +11,7 @@ from casewise.contexts.change import (
     leaf_parameters,
     swap_cases,
 )
-from casewise.contexts.likeness import NearCopy, context_text, near_copies, words_of
+from casewise.contexts.likeness import context_text, near_copies, words_of
 from casewise.contexts.prompts import (
     MAKE_VERSION,
     make_context,
@@ -39,7 +39,6 @@ from casewise.contexts.rules import (
     Fault,
     Pair,
     Shingles,
-    Values,
     check_pair,
     shingles,
 )
@@ -48,12 +47,10 @@ __all__ = [
     "Ablation",
     "Fault",
     "MAKE_VERSION",
-    "NearCopy",
     "PARAMETERS",
     "Pair",
     "Shingles",
     "VERDICT_WORDS",
-    "Values",
     "ablate",
     "ablate_cases",
     "check_pair",

@@ -4,7 +4,7 @@
 and ``plan_power`` about how large a study must be.
 """
 
-from casewise.choices import PowerInputs, PowerTest, WeighBy
+from casewise.choices import PowerInputs, PowerTest
 from casewise.dataset.audit import (
     Audit,
     audit_cases,
@@ -39,7 +39,6 @@ __all__ = [
     "PowerInputs",
     "PowerTest",
     "Quantity",
-    "WeighBy",
     "as_plan_record",
     "as_record",
     "audit_cases",

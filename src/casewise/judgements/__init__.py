@@ -22,7 +22,6 @@ from casewise.judgements.runs import (
     RunRecord,
     plain_notes,
     recorded_command,
-    run_record,
     without_paths,
 )
 from casewise.judgements.schema import (
@@ -61,7 +60,6 @@ __all__ = [
     "planned_in",
     "read_paths",
     "recorded_command",
-    "run_record",
     "run_records",
     "run_state",
     "shared_rows",

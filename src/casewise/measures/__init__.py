@@ -18,8 +18,9 @@ from casewise.measures._counted import (
     headline,
     measure,
 )
-from casewise.measures._evidence import CONTROLS, Climbed
+from casewise.measures._evidence import Climbed
 from casewise.measures._table import (
+    check_compared,
     compared,
     correctable,
     find,
@@ -36,12 +37,12 @@ from casewise.measures._table import (
 __all__ = [
     "PARTIAL_WEIGHT",
     "Answers",
-    "CONTROLS",
     "Climbed",
     "Counted",
     "Scoring",
     "bounds",
     "calls_a_tool",
+    "check_compared",
     "compared",
     "correctable",
     "count_answers",

@@ -14,14 +14,10 @@ from numpy.typing import NDArray
 from casewise.cases import LabelFields, LabelRule, Labels, Ties, default_rule, make_labels
 from casewise.choices import UnreadPolicy, WeighBy
 from casewise.protocols import ResponseClass, is_acting
-from casewise.statistics import Clusters
+from casewise.statistics import BoolArray, Clusters, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,21 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.measures._answers import Answers
 from casewise.protocols import BARE_RUNG
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
+    FloatArray,
     clustered_ratio,
 )
 
-FloatArray = NDArray[np.float64]
-
-CLAIM, ARTEFACT, VERIFIED, DENIED, UNRELATED = "1", "3", "5", "6", "1b"
+CLAIM, ARTEFACT, VERIFIED, DENIED = "1", "3", "5", "6"
 """Rungs that figures are named for."""
 
 RISING: Final = (BARE_RUNG, CLAIM, "2", ARTEFACT, "4", VERIFIED)
 """Rungs of rising proof."""
-
-CONTROLS: Final = (UNRELATED, "1c", "3x")
-"""Rungs that no proof is on."""
 
 
 @dataclass(frozen=True, slots=True)

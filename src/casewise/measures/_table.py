@@ -6,7 +6,7 @@ meant to be safe and in the other.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -27,6 +27,7 @@ from casewise.choices import (
     Side,
     View,
 )
+from casewise.errors import UsageError, choose_from
 from casewise.measures import _evidence as evidence
 from casewise.measures._answers import Answers
 from casewise.protocols import BARE_RUNG, is_rung, protocols
@@ -498,6 +499,18 @@ def ladder_measures() -> list[Measure]:
 def compared() -> list[str]:
     """Names of measures that ``compare`` subtracts; outcomes of pairs stand apart."""
     return [row.name for row in scored() if row.compared and row.kind is not MeasureKind.OUTCOME]
+
+
+def check_compared(names: Iterable[str]) -> None:
+    """Refuse a name of no measure that ``compare`` subtracts, and of none at a rung.
+
+    Raises:
+        UsageError: There is such a name.
+    """
+    known = compared()
+    for name in names:
+        if name not in known and of_rung(name) is None:
+            raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
 
 
 def outcomes(family: Family) -> list[str]:

@@ -107,9 +107,6 @@ def group_text(score: Score) -> str:
     return ", ".join(value or "–" for value in score.group.values())
 
 
-_WHO = (Column(""), Column("n", Kind.COUNT))
-
-
 def act_title(scores: Sequence[Score]) -> str:
     """Title of the table of replies: the line that they are measured against."""
     rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))

@@ -26,7 +26,6 @@ from casewise.runs.making import (
     plan_making,
 )
 from casewise.runs.plan import Cell, Plan, lone_ablations, make_plan
-from casewise.runs.sampling import check_settings
 from casewise.runs.sweep import plan_sweep
 
 __all__ = [
@@ -45,7 +44,6 @@ __all__ = [
     "check_making",
     "command_line",
     "check_models",
-    "check_settings",
     "estimate_making",
     "grade_replies",
     "lone_ablations",

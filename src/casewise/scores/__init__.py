@@ -4,7 +4,7 @@
 runs, ``failures`` finds the wrong answers.
 """
 
-from casewise.choices import Split, UnreadPolicy, WeighBy
+from casewise.choices import Split
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores.comparison import (
     Change,
@@ -31,7 +31,7 @@ from casewise.scores.failures import (
 )
 from casewise.scores.ladders import climb, find_ladders
 from casewise.scores.overview import Overview, make_overview
-from casewise.scores.report import ScoreReport, report_scores, score_baselines
+from casewise.scores.report import ScoreReport, report_scores
 from casewise.scores.score import (
     RuleAccuracy,
     Score,
@@ -66,8 +66,6 @@ __all__ = [
     "Score",
     "ScoreReport",
     "Split",
-    "UnreadPolicy",
-    "WeighBy",
     "are_comparable",
     "climb",
     "compare_runs",
@@ -91,7 +89,6 @@ __all__ = [
     "report_scores",
     "right_after",
     "rule_accuracies",
-    "score_baselines",
     "score_rows",
     "score_table",
     "score_together",
