@@ -86,6 +86,21 @@ def test_constant_predictions() -> None:
     assert calibrated["isotonic", "bce"]["value"] is not None
 
 
+def test_a_correlation_that_few_other_verdicts_make_has_no_interval() -> None:
+    """Of 60 queries the judge calls a case unsafe in three, or in ten."""
+    rows = random_table(60, 1)
+    queries = sorted(set(rows["query_id"]))
+    for few, has_interval in ((3, False), (10, True)):
+        called_unsafe = pl.col("query_id").is_in(queries[:few]) & (pl.col("intended") == "unsafe")
+        lenient = rows.with_columns(
+            p_safe=pl.when(called_unsafe).then(0.2).otherwise(0.6 + pl.col("p_safe") / 3),
+            verdict=pl.when(called_unsafe).then(pl.lit("unsafe")).otherwise(pl.lit("safe")),
+        )
+        row = record(lenient)
+        assert row["pcc"] is not None
+        assert (row["pcc_ci"] is not None) is has_interval
+
+
 def test_no_votes() -> None:
     rows = table(*(judgement("q", side, p, votes=None) for side, p in (("safe", 0.9),)))
     assert (record(rows)["labels"], record(rows)["accuracy"]) == ("intended", 1.0)

@@ -5,6 +5,7 @@ from math import factorial
 
 from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
 from casewise.cases import GROUPS
+from casewise.measures import find
 from casewise.protocols import RunCondition
 from casewise.scores import Score, differences, score_together
 from casewise.statistics import Estimate, combine
@@ -82,11 +83,12 @@ def shapley(scored: Scored) -> Analysis:
 
 
 def _shares(group: str, scores: dict[frozenset[str], Score]) -> dict[str, Estimate]:
-    """Share of a group in every measure, from the scores by the groups that were removed."""
+    """Share of a group in every measure that is compared, by the groups that were removed."""
     weights = _weights(group)
     return {
         name: combine([(weight, scores[gone].measures[name]) for gone, weight in weights.items()])
         for name in scores[frozenset()].measures
+        if find(name).compared
     }
 
 

@@ -76,7 +76,14 @@ def _ladder(
 
 
 def _pcc(answers: Answers) -> Estimate:
-    return clustered_pearson(answers.p_safe, answers.truth.rate, answers.clusters)
+    """PCC; the rarer verdict's queries count as those that make it.
+
+    A judge of nearly one verdict owes its correlation to the few other answers, and a sample
+    without them shows a spread that they are not part of.
+    """
+    made = clustered_pearson(answers.p_safe, answers.truth.rate, answers.clusters)
+    queries = [np.unique(answers.clusters.index[answers.verdict == side]) for side in (0, 1)]
+    return replace(made, makers=min(made.makers, *map(len, queries)))
 
 
 def _within_pcc(answers: Answers, side: str) -> Estimate:
@@ -227,6 +234,7 @@ OWN: Sequence[Measure] = (
         needs=Needs.SIDES,
         view=View.PAIRS,
         title="PCC in safe",
+        compared=False,
     ),
     _correlation(
         "within_pcc_unsafe",
@@ -237,6 +245,7 @@ OWN: Sequence[Measure] = (
         needs=Needs.SIDES,
         view=View.PAIRS,
         title="PCC in unsafe",
+        compared=False,
     ),
     _loss(
         "ece",

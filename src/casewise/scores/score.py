@@ -618,8 +618,9 @@ def score_together(
 
 
 def differences(before: Score, after: Score) -> dict[str, Estimate]:
-    """``after - before`` in every measure, with its paired error.
+    """``after - before`` in every measure that is compared, with its paired error.
 
     Both must be scored together.
     """
-    return {name: after.measures[name] - one for name, one in before.measures.items()}
+    names = [name for name in before.measures if find(name).compared]
+    return {name: after.measures[name] - before.measures[name] for name in names}
