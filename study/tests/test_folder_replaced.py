@@ -40,7 +40,7 @@ def alone(out: Path) -> bool:
     return [path.name for path in out.parent.iterdir()] == [out.name]
 
 
-def test_what_can_not_be_put_back_is_kept_and_named(
+def test_what_can_not_be_put_back_is_put_back_by_the_next(
     cli: Cli, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new edition can't be put in its place, nor the old one back; renames are real but for
@@ -58,10 +58,9 @@ def test_what_can_not_be_put_back_is_kept_and_named(
         patch.setattr(os, "rename", rename)
         done = cli(*EXPORT)
     assert done.returncode == 2
-    assert "nor put back" in done.stderr
+    assert "place/out: Device or resource busy" in done.stderr
     (beside,) = out.parent.iterdir()
-    assert str(beside.name) in done.stderr.replace("\n", "")
-    assert edition(beside / "old") == FIRST
+    assert edition(beside) == FIRST
     assert cli(*EXPORT).returncode == 0
     assert edition(out) == SECOND
     assert alone(out)
@@ -127,10 +126,6 @@ def test_a_kill_at_any_step_loses_nothing(
 ) -> None:
     killed(moment, tmp_path)
     assert (edition(out) if out.exists() else None) == left
-    if left is None:
-        (beside,) = out.parent.iterdir()
-        assert edition(beside / "old") == FIRST
     done = cli(*EXPORT)
     assert done.returncode == 0, done.stderr
     assert edition(out) == SECOND
-    assert alone(out)

@@ -1,7 +1,5 @@
 """Ends of runs: each tells what is kept and what was in flight, as the server counts it."""
 
-import json
-import os
 import shlex
 import signal
 import subprocess
@@ -166,20 +164,12 @@ def test_what_is_kept_of_a_folder_that_is_deleted(server: Held, tmp_path: Path) 
     assert len(server.requests) <= STOP_AT + 3 * AT_ONCE
 
 
-WITHOUT_LOCKS = """
-import errno, fcntl
-def flock(*_):
-    raise OSError(errno.ENOLCK, "No locks available")
-fcntl.flock = flock
-"""
-
-
 @pytest.mark.slow
-def test_the_second_run_is_refused_on_a_disk_without_locks(server: Held, tmp_path: Path) -> None:
+def test_the_second_run_is_refused(server: Held, tmp_path: Path) -> None:
     """Before it asks anything; a kill of the first lets the next go on at once."""
-    first = start(tmp_path, server, first=WITHOUT_LOCKS)
+    first = start(tmp_path, server)
     until_held(first, server, tmp_path / "my logs", AT_ONCE)
-    second = start(tmp_path, server, first=WITHOUT_LOCKS)
+    second = start(tmp_path, server)
     _, err = second.communicate()
     assert second.returncode == 2
     assert f"my logs: another casewise is at work there (process {first.pid} on " in err
@@ -187,25 +177,7 @@ def test_the_second_run_is_refused_on_a_disk_without_locks(server: Held, tmp_pat
     first.kill()
     first.wait()
     server.free.set()
-    third = start(tmp_path, server, first=WITHOUT_LOCKS)
+    third = start(tmp_path, server)
     _, err = third.communicate()
     assert third.returncode == 0, err
     assert len(server.requests) == CASES + AT_ONCE
-
-
-def test_another_machine_holds_the_folder_while_it_renews_its_note(
-    cli: Cli, tmp_path: Path, server: Held
-) -> None:
-    """No process of this machine's can be looked up: the note's age decides."""
-    note = tmp_path / "my logs/.casewise/lock.holder"
-    note.parent.mkdir(parents=True)
-    holder = {"pid": 1, "host": "another", "since": "now", "command": "casewise run"}
-    note.write_text(json.dumps(holder), "utf-8")
-    refused = cli(*arguments(tmp_path), env=server.env)
-    assert refused.returncode == 2
-    assert "process 1 on another since now" in refused.stderr
-    assert not server.requests
-    os.utime(note, (0, 0))
-    server.free.set()
-    done = cli(*arguments(tmp_path), env=server.env)
-    assert done.returncode == 0, done.stderr

@@ -432,7 +432,7 @@ def running_header(path: Path) -> dict[str, Any]:
         ValueError: It can't be read.
     """
     first = next(journal_lines(path), None)
-    found = json.loads(first.data) if first is not None else None
+    found = json.loads(first) if first is not None else None
     if not isinstance(found, dict):
         raise ValueError("no header")
     return found
@@ -441,8 +441,8 @@ def running_header(path: Path) -> dict[str, Any]:
 def running_samples(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """Summary and whole of each sample of a log that grows; a line that was cut short is none."""
     for line in islice(journal_lines(path), 1, None):
-        summary, tab, sample = line.data.partition(b"\t")
-        if line.whole and tab:
+        summary, tab, sample = line.partition(b"\t")
+        if tab:
             yield summary, sample
 
 

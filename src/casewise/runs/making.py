@@ -178,10 +178,8 @@ def _lines(path: Path, tags: Sequence[str], number: int) -> dict[str, tuple[byte
     """
     found = defaultdict[str, list[bytes]](list)
     for place, line in enumerate(journal_lines(path), start=1):
-        if not line.whole:
-            continue
         try:
-            record = json.loads(line.data)
+            record = json.loads(line)
             is_ours, query = record["tags"] == list(tags), record["query_id"]
         except (ValueError, TypeError, KeyError):
             is_ours, query = False, ""
@@ -191,7 +189,7 @@ def _lines(path: Path, tags: Sequence[str], number: int) -> dict[str, tuple[byte
                 f"({', '.join(tags)}): give another --out, or move the file away"
             )
         if all(fault["rule"] != FAILED for fault in record.get("faults", ())):
-            found[query].append(line.data)
+            found[query].append(line)
     return {query: tuple(lines) for query, lines in found.items() if len(lines) == number}
 
 
@@ -339,7 +337,7 @@ class Files:
         self._write()
 
     def _append(self, path: Path, lines: Sequence[bytes]) -> None:
-        with closing(Journal(path, mode=0o644)) as file:
+        with closing(Journal(path)) as file:
             file.append(b"\n".join(lines))
 
     def _write(self) -> None:
