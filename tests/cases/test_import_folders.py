@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from support.refusals import refused
 
 import casewise as cw
 from casewise.errors import InputError
@@ -58,26 +57,20 @@ def test_a_selection_that_was_saved(tmp_path: Path) -> None:
     assert [case.query for case in found] == ["Three?", "One?"]
 
 
-@pytest.mark.parametrize("form", ["saved", "hub"])
-def test_splits_of_a_folder(cli_inside: Cli, tmp_path: Path, form: str) -> None:
-    """As they were saved, or as the Hub keeps them, with more beside them."""
-    parts = {"train": of_queries("One?", "Two?"), "test": of_queries("Three?")}
-    if form == "saved":
-        datasets.DatasetDict(parts).save_to_disk(tmp_path / form)
-    else:
-        (tmp_path / "hub/data").mkdir(parents=True)
-        for name, part in parts.items():
-            part.to_parquet(tmp_path / f"hub/data/{name}-00000-of-00001.parquet")
-        (tmp_path / "hub/README.md").write_text("# Card")
-        (tmp_path / "hub/extra.csv").write_text("a\n1\n")
+def test_a_folder_as_the_hub_keeps_it(cli_inside: Cli, tmp_path: Path) -> None:
+    (tmp_path / "hub/data").mkdir(parents=True)
+    for name, queries in {"train": ("One?", "Two?"), "test": ("Three?",)}.items():
+        of_queries(*queries).to_parquet(tmp_path / f"hub/data/{name}-00000-of-00001.parquet")
+    (tmp_path / "hub/README.md").write_text("# Card")
+    (tmp_path / "hub/extra.csv").write_text("a\n1\n")
     (tmp_path / "m.yaml").write_text(json.dumps(MAPPING))
-    command = ("cases", "import", form, "--map", "m.yaml", "--out", "c.jsonl")
-    done = cli_inside(*command)
-    assert "note: all splits are taken: " in done.stderr
-    assert ("left unread: extra.csv" in done.stderr) == (form == "hub")
-    assert cli_inside(*command, "--split", "test").returncode == 0
-    assert [case.query for case in cw.load_cases(tmp_path / "c.jsonl")] == ["Three?"]
-    refused(cli_inside(*command, "--split", "dev"), "no such split (found 'dev'; expected t")
+    done = cli_inside("cases", "import", "hub", "--map", "m.yaml", "--out", "c.jsonl")
+    assert "left unread: extra.csv" in done.stderr
+    assert [case.query for case in cw.load_cases(tmp_path / "c.jsonl")] == [
+        "Three?",
+        "One?",
+        "Two?",
+    ]
 
 
 def test_folders_that_can_not_be_read(tmp_path: Path) -> None:
@@ -88,7 +81,3 @@ def test_folders_that_can_not_be_read(tmp_path: Path) -> None:
     shard.write_bytes(shard.read_bytes()[:200])
     with pytest.raises(InputError, match="can't be read as Arrow"):
         cw.load_cases(tmp_path / "saved", MAPPING)
-    of_queries("One?", "Two?").save_to_disk(tmp_path / "two", num_shards=2)
-    next(iter((tmp_path / "two").glob("*.arrow"))).unlink()
-    with pytest.raises(InputError, match=r"files are missing \(found 1; expected 00002"):
-        cw.load_cases(tmp_path / "two", MAPPING)

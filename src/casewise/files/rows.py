@@ -12,8 +12,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,12 +100,11 @@ def open_table(path: Path, form: TableForm = _FORM, suffix: str | None = None) -
         InputError: The file can't be read, or is of another kind; or later, a row from which on it
             can't be read.
     """
-    readers = READERS | _READERS_OF_NAMED
-    reader = readers.get(suffix or path.suffix.lower())
+    reader = READERS.get(suffix or path.suffix.lower())
     if not read_bytes(path, 1):
         raise InputError("the file is empty", path)
     if reader is None:
-        expected = f"a file that ends in one of {', '.join(readers)}"
+        expected = f"a file that ends in one of {', '.join(READERS)}"
         raise InputError("can't be read as a table", path, expected=expected)
     return reader(path, form)
 
@@ -114,17 +114,37 @@ def open_table(path: Path, form: TableForm = _FORM, suffix: str | None = None) -
 _SAMPLE: Final = 1 << 16
 """Characters by which the dialect of CSV is told."""
 
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """Marks of CSV: between cells, and before a quote within one (None doubles it)."""
-
-    delimiter: str = ","
-    escape: str | None = None
+_Cells = Sequence[Any]
+_Grid = Iterable[tuple[int, _Cells | InputError]]
+"""Rows of cells by their numbers; a fault is the last of them."""
 
 
-def dialect_of(sample: str, path: Path) -> Dialect:
-    """Dialect of CSV: the mark that most of its first lines have equally often."""
+def _open_csv(path: Path, form: TableForm) -> Table:
+    notes: list[str] = []
+    sample = "".join(islice(text_lines(path, form.encoding, notes, longest=_SAMPLE), 64))[:_SAMPLE]
+    lines = text_lines(path, "cp1252" if notes else form.encoding, newline="")
+    delimiter = _delimiter(sample, path)
+    escape = "\\" if re.search(r'[^,;\t|"]\\"', sample) and '""' not in sample else None
+    doubled = escape is None
+    csv.field_size_limit(LONGEST)
+    reader = csv.reader(
+        lines, delimiter=delimiter, escapechar=escape, doublequote=doubled, strict=True
+    )
+
+    def grid() -> _Grid:
+        try:
+            for number, cells in enumerate(reader, start=1):
+                yield number, list(map(unguard_cell, cells)) if form.guarded else cells
+        except csv.Error as error:
+            number = reader.line_num
+            yield number, InputError(f"not valid CSV: {error}", path, f"line {number}")
+
+    # Where semicolons stand between cells, commas stand in numbers.
+    return _with_header(Table(path, (), (), notes, "," if delimiter == ";" else None), grid(), form)
+
+
+def _delimiter(sample: str, path: Path) -> str:
+    """The mark that most of the first lines of CSV have equally often."""
     text = re.sub(r'"[^"]*("|$)', "", sample)
     # A form feed may stand in a cell.
     lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()][:20]
@@ -133,52 +153,49 @@ def dialect_of(sample: str, path: Path) -> Dialect:
         counts = Counter(line.count(mark) for line in lines if mark in line)
         return max(((times, count) for count, times in counts.items()), default=(0, 0))
 
-    marks = "\t" if path.suffix.lower() in (".tsv", ".tab") else ",;\t|"
-    escape = "\\" if re.search(r'[^,;\t|"]\\"', sample) and '""' not in sample else None
-    return Dialect(max(marks, key=regular), escape)
+    return max("\t" if path.suffix.lower() in (".tsv", ".tab") else ",;\t|", key=regular)
 
 
-def csv_cells(
-    lines: Iterable[str], path: Path, dialect: Dialect = Dialect(), *, guarded: bool = False
-) -> Iterator[tuple[int, list[str]]]:
-    """Rows of CSV by their numbers, the header first; a blank line is a row without cells.
-
-    Raises:
-        InputError: A quote is out of place, or the file ends within one; the message names the
-            line. Rows before it have been given.
-    """
-    csv.field_size_limit(LONGEST)
-    doubled = dialect.escape is None
-    options: dict[str, Any] = {"doublequote": doubled, "escapechar": dialect.escape}
-    reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True, **options)
-    try:
-        for number, cells in enumerate(reader, start=1):
-            yield number, list(map(unguard_cell, cells)) if guarded else cells
-    except csv.Error as error:
-        place = f"line {reader.line_num}"
-        raise InputError(f"not valid CSV: {error}", path, place) from None
-
-
-def _open_csv(path: Path, form: TableForm) -> Table:
-    notes: list[str] = []
-    sample = "".join(islice(text_lines(path, form.encoding, notes, longest=_SAMPLE), 64))[:_SAMPLE]
-    encoding = "cp1252" if notes else form.encoding
-    lines = text_lines(path, encoding, newline="")
-    marked = re.match(r"\s*sep=(.)\r?\n", sample)
-    dialect = dialect_of(sample, path)
-    if marked:
-        dialect, _ = replace(dialect, delimiter=marked[1]), next(lines)
-    # Where semicolons stand between cells, commas stand in numbers.
-    decimal = "," if dialect.delimiter == ";" else None
-    cells = csv_cells(lines, path, dialect, guarded=form.guarded)
-    return _with_header(Table(path, (), (), notes, decimal), cells, form)
-
-
-_Cells = Sequence[Any]
 _LOOKED_AT: Final = 100
 """Rows by which the row of the column names is told."""
-_TOTAL = re.compile(r"(?i)(grand |sub|overall )?(total|sum|average|mean|median|summe|gesamt)s?:?")
-"""Cell of a row that sums up others."""
+
+
+def _with_header(table: Table, grid: _Grid, form: TableForm) -> Table:
+    """The table with the rows below the one of the column names; blank rows are left out."""
+    grid = iter(grid)
+    head = list(islice(grid, (form.header or 0) + _LOOKED_AT))
+    numbers = [number for number, cells in head if not isinstance(cells, InputError)]
+    cells = [cells for _, cells in head if not isinstance(cells, InputError)]
+    at = next((place for place, row in enumerate(cells) if _is_filled(row)), None)
+    if at is None:
+        raise next((row for _, row in head if isinstance(row, InputError)), None) or InputError(
+            "the file is empty", table.file
+        )
+    if form.header is not None:
+        if form.header not in numbers:
+            expected = f"at most {numbers[-1]}, the rows of the table"
+            raise InputError(
+                "no such row", table.file, field="header", found=form.header, expected=expected
+            )
+        at = numbers.index(form.header)
+    elif (below := _header_row(cells, at)) != at:
+        table.notes.append(f"the names of the columns are in row {numbers[below]} (else header: N)")
+        at = below
+    names = _names(cells, at)
+    if names is None:
+        found, columns = len(_texts(cells[at])), len(_filled_columns(cells))
+        raise InputError(
+            f"{found} names for {columns} columns",
+            table.file,
+            f"row {numbers[at]}",
+            expected="a row with a name for every column: delete the rows above it, or say in the "
+            f"mapping which row it is (header: {numbers[at] + 1})",
+        )
+    names = _told_apart(names, table.notes)
+    table.columns = tuple(filter(None, names))
+    below_it = chain(head[at + 1 :], grid)
+    table.rows = _grid_rows(table, names, None if form.guarded else cells[at], below_it)
+    return table
 
 
 def _is_filled(cells: Iterable[Any]) -> bool:
@@ -186,137 +203,41 @@ def _is_filled(cells: Iterable[Any]) -> bool:
     return any(str(cell).strip() for cell in cells)
 
 
+def _texts(cells: Iterable[Any]) -> list[str]:
+    """Texts of the cells that hold something."""
+    return [text for cell in cells if (text := str(cell).strip())]
+
+
 def _filled_columns(rows: Iterable[_Cells]) -> set[int]:
     return {n for cells in rows for n, cell in enumerate(cells) if _is_filled([cell])}
 
 
-def _with_header(table: Table, grid: Iterator[tuple[int, _Cells]], form: TableForm) -> Table:
-    """The table with the rows below the one of the column names; blank rows are left out."""
-    header = form.header
-    head, grid = _looked_at(grid, (header or 0) + _LOOKED_AT)
-    at = next((place for place, (_, cells) in enumerate(head) if _is_filled(cells)), None)
-    if at is None:
-        raise InputError("the file is empty", table.file)
-    if header is not None:
-        at = next((place for place, (number, _) in enumerate(head) if number == header), -1)
-        if at < 0:
-            expected = f"at most {head[-1][0]}, the rows of the table"
-            raise InputError(
-                "no such row", table.file, field="header", found=header, expected=expected
-            )
-    elif (below := _names_below(head, at)) != at:
-        table.notes.append(f"the names of the columns are in row {head[below][0]} (else header: N)")
-        at = below
-    names = _names([cells for _, cells in head[: at + 1]], [cells for _, cells in head[at + 1 :]])
-    if names is None:
-        columns = len(_filled_columns(cells for _, cells in head))
-        raise InputError(
-            f"{sum(map(bool, head[at][1]))} names for {columns} columns",
-            table.file,
-            f"row {head[at][0]}",
-            expected="a row with a name for every column: delete the rows above it, or say in the "
-            f"mapping which row it is (header: {head[at][0] + 1})",
-        )
-    unique = _told_apart(names, table.notes)
-    table.columns = tuple(filter(None, unique))
-    below_it = chain(head[at + 1 :], grid)
-    table.rows = _grid_rows(table, unique, None if form.guarded else head[at][1], below_it)
-    return table
-
-
-def _looked_at(
-    grid: Iterator[tuple[int, _Cells]], most: int
-) -> tuple[list[tuple[int, _Cells]], Iterator[tuple[int, _Cells]]]:
-    """The first rows, and those that follow; a fault among the first comes after them."""
-    head: list[tuple[int, _Cells]] = []
-    try:
-        for row in islice(grid, most):
-            head.append(row)  # noqa: PERF402 - the rows before a fault are kept
-    except InputError as error:
-        if not head:
-            raise
-        return head, _fault(error)
-    return head, grid
-
-
-def _fault(error: InputError) -> Iterator[tuple[int, _Cells]]:
-    yield from ()
-    raise error
-
-
-def _grid_rows(
-    table: Table, names: Sequence[str], header: _Cells | None, grid: Iterable[tuple[int, _Cells]]
-) -> Iterator[tuple[str, Row]]:
-    """Rows of cells by column; the header again and sums are left out, unless it is None."""
-    left = Counter[str]()
-    width, whole = len(names), all(names)
-    for number, cells in grid:
-        if not _is_filled(cells):
-            continue
-        if cells == header:
-            left["the row of the columns' names stands again"] += 1
-            continue
-        if header is not None and _is_total(cells):
-            left["rows that sum up others"] += 1
-            continue
-        place = f"row {number}"
-        if len(cells) == width and whole:
-            yield place, dict(zip(names, cells, strict=True))
-            continue
-        nameless = (cell for name, cell in zip(names, cells, strict=False) if not name)
-        beyond = [*cells[width:], *nameless]
-        if len(cells) < width or _is_filled(beyond):
-            found, expected = len(cells), f"{sum(map(bool, names))}"
-            problem = "wrong number of cells"
-            yield place, InputError(problem, table.file, place, found=found, expected=expected)
-        else:
-            yield place, {name: cell for name, cell in zip(names, cells, strict=False) if name}
-    table.notes += [f"{what}, {times} times: left out" for what, times in left.items()]
-
-
-def _is_total(cells: _Cells) -> bool:
-    """Tell whether a row holds a word for a sum, and else numbers alone."""
-    first = next(str(cell).strip() for cell in cells if _is_filled([cell]))
-    if len(first) > 20 or not _TOTAL.fullmatch(first):
-        return False
-    others = {str(cell).strip() for cell in cells} - {"", first}
-    return bool(others) and all(re.fullmatch(r"[-+\d.,% ]+", other) for other in others)
-
-
-def _names_below(head: Sequence[tuple[int, _Cells]], at: int) -> int:
+def _header_row(grid: Sequence[_Cells], at: int) -> int:
     """The row of the column names, where a title or names of groups may stand above it."""
-    grid = [cells for _, cells in head]
-    own = [str(cell).strip() for cell in grid[at]] if grid else []
-    named = list(filter(None, own))
-    are_groups = len(set(named)) < len(named) and min(Counter(named).values()) > 1
-    if not are_groups and _names(grid[: at + 1], grid[at + 1 :]) is not None:
+    first = _texts(grid[at])
+    are_groups = min(Counter(first).values()) > 1
+    if not are_groups and _names(grid, at) is not None:
         return at
-    width = max(map(len, grid), default=0)
+    is_title = len(first) * 2 <= len(_filled_columns(grid))
     for below in range(at + 1, min(at + 6, len(grid))):
-        cells = [str(cell).strip() for cell in grid[below]]
-        names = _names(grid[: below + 1], grid[below + 1 :])
-        texts = list(filter(None, cells))
+        names, texts = _names(grid, below), _texts(grid[below])
         are_names = not any(re.fullmatch(r"[-\d.,]+", text) for text in texts)
-        told = names is not None and len(set(names)) == len(names) and are_names
-        if told and (are_groups or len(named) * 2 <= width or len(set(texts)) < len(texts)):
+        is_below = are_groups or is_title or len(set(texts)) < len(texts)
+        if names and len(set(names)) == len(names) and are_names and is_below:
             return below
     return at
 
 
-def _names(above: Sequence[_Cells], below: Sequence[_Cells]) -> list[str] | None:
-    """Names of the columns: those of the last row, after the group in the merged cells above it.
-
-    Args:
-        above: The row of names and those above it.
-        below: The rows below.
+def _names(grid: Sequence[_Cells], at: int) -> list[str] | None:
+    """Names of the columns: those of a row, after the group in the merged cells above it.
 
     Returns:
         The names; None where columns that hold something have none, as titles leave them.
     """
-    names = [str(cell).strip() for cell in above[-1]] or [""] if above else [""]
-    filled = sorted(_filled_columns(below))
+    names = [str(cell).strip() for cell in grid[at]]
+    filled = sorted(_filled_columns(grid[at + 1 :]))
     groups = [""] * len(names)
-    for cells in above[:-1]:
+    for cells in grid[:at]:
         group = ""
         for n, cell in enumerate(cells[: len(names)]):
             own = str(cell).strip()
@@ -350,9 +271,45 @@ def _told_apart(names: Sequence[str], notes: list[str]) -> list[str]:
     return unique
 
 
-# --- workbooks --------------------------------------------------------------------------------
+def _grid_rows(
+    table: Table, names: Sequence[str], header: _Cells | None, grid: _Grid
+) -> Iterator[tuple[str, Row]]:
+    """Rows of cells by column; the header again and sums are left out, unless it is None."""
+    left = Counter[str]()
+    width = len(names)
+    for number, cells in grid:
+        place = f"row {number}"
+        if isinstance(cells, InputError):
+            yield place, cells
+        elif not _is_filled(cells):
+            continue
+        elif cells == header:
+            left["the row of the columns' names stands again"] += 1
+        elif header is not None and _is_total(cells):
+            left["rows that sum up others"] += 1
+        elif len(cells) < width or _is_filled(
+            cell for name, cell in zip_longest(names, cells, fillvalue="") if not name
+        ):
+            found, expected = len(cells), f"{sum(map(bool, names))}"
+            problem = "wrong number of cells"
+            yield place, InputError(problem, table.file, place, found=found, expected=expected)
+        else:
+            yield place, {name: cell for name, cell in zip(names, cells, strict=False) if name}
+    table.notes += [f"{what}, {times} times: left out" for what, times in left.items()]
 
-WORKBOOKS: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+
+_TOTAL = re.compile(r"(?i)(grand |sub|overall )?(total|sum|average|mean|median|summe|gesamt)s?:?")
+"""Cell of a row that sums up others."""
+
+
+def _is_total(cells: _Cells) -> bool:
+    """Tell whether a row holds a word for a sum, and else numbers alone."""
+    first, *others = _texts(cells)
+    is_word = len(first) <= 20 and _TOTAL.fullmatch(first)
+    return bool(is_word and others) and all(re.fullmatch(r"[-+\d.,% ]+", one) for one in others)
+
+
+# --- workbooks --------------------------------------------------------------------------------
 
 
 def _open_workbook(path: Path, form: TableForm) -> Table:
@@ -412,17 +369,18 @@ def _cell(value: Any) -> Any:
 
 def _open_json(path: Path, form: TableForm) -> Table:
     first = next(filter(str.strip, text_lines(path, form.encoding, longest=_SAMPLE)), "")
-    if first.lstrip().startswith("{") and first.endswith("\n") and _is_object(first):
-        return _open_jsonl(path, form)
+    with suppress(ValueError, RecursionError):
+        # JSON Lines by another name.
+        if first.endswith("\n") and isinstance(json.loads(first), dict):
+            return _open_jsonl(path, form)
     check_whole(path)
-    table = Table(path, (), ())
-    text = "".join(text_lines(path, form.encoding))
-    data = _row_list(parse_json(text, path), table.notes)
+    notes: list[str] = []
+    data = _row_list(parse_json("".join(text_lines(path, form.encoding)), path), notes)
     if not isinstance(data, list):
         raise InputError("not a list of rows", path, found=data, expected="a list of objects")
     placed = ((f"record {number}", record) for number, record in enumerate(data, start=1))
-    table.rows = [(place, as_row(record, path, place)) for place, record in placed]
-    return table.whole()
+    rows = [(place, as_row(record, path, place)) for place, record in placed]
+    return Table(path, (), rows, notes).whole()
 
 
 def _row_list(data: Any, notes: list[str]) -> Any:
@@ -434,16 +392,16 @@ def _row_list(data: Any, notes: list[str]) -> Any:
     if not isinstance(data, dict) or not data:
         return data
     values = list(data.values())
-    lists = [value for value in values if isinstance(value, list)]
     inner = [value for value in values if isinstance(value, list | dict)]
-    if len(inner) == 1 and (lists or len(values) > 1 or _is_by_key(inner[0])):
+    if len(inner) == 1 and (isinstance(inner[0], list) or len(values) > 1 or _is_by_key(inner[0])):
         if others := [name for name, value in data.items() if value is not inner[0]]:
             notes.append(f"no rows are read from {some(list(map(repr, others)))}")
         return _row_list(inner[0], notes)
+    lists = [value for value in values if isinstance(value, list)]
     if lists == values and all(isinstance(one, dict) for cells in lists for one in cells):
         return [{"key": key, "value": cells} for key, cells in data.items()]
     if lists == values and len(set(map(len, lists))) == 1:
-        return [dict(zip(data, cells, strict=True)) for cells in zip(*lists, strict=True)]
+        return [dict(zip(data, cells, strict=True)) for cells in zip(*values, strict=True)]
     if not _is_by_key(data):
         return data
     keys = list(values[0])
@@ -458,26 +416,18 @@ def _is_by_key(data: Any) -> bool:
     return isinstance(data, dict) and bool(data) and all(isinstance(v, dict) for v in data.values())
 
 
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 def _open_jsonl(path: Path, form: TableForm) -> Table:
-    return Table(path, (), _json_lines(path, form.encoding))
+    def read() -> Iterator[tuple[str, Row]]:
+        for number, line in enumerate(text_lines(path, form.encoding), start=1):
+            if line.strip():
+                place = f"line {number}"
+                try:
+                    # A broken line is a bad row, not a bad file.
+                    yield place, as_row(parse_json(line, path, place), path, place)
+                except InputError as error:
+                    yield place, error
 
-
-def _json_lines(path: Path, encoding: str | None) -> Iterator[tuple[str, Row]]:
-    for number, line in enumerate(text_lines(path, encoding), start=1):
-        if line.strip():
-            place = f"line {number}"
-            try:
-                # A broken line is a bad row, not a bad file.
-                yield place, as_row(parse_json(line, path, place), path, place)
-            except InputError as error:
-                yield place, error
+    return Table(path, (), read())
 
 
 def as_row(record: Any, path: Path, place: str) -> Row:
@@ -487,15 +437,14 @@ def as_row(record: Any, path: Path, place: str) -> Row:
     return InputError("not a row", path, place, found=record, expected="an object")
 
 
-LINE: Final = "text"
-"""The only column of a text file: its lines."""
-
-
 def _open_text(path: Path, form: TableForm) -> Table:
+    """Lines of a text as rows of one column, ``text``."""
     check_whole(path)
     notes: list[str] = []
     lines = enumerate("".join(text_lines(path, form.encoding, notes)).rstrip().split("\n"), start=1)
-    return Table(path, (LINE,), [(f"line {n}", {LINE: line.strip()}) for n, line in lines], notes)
+    return Table(
+        path, ("text",), [(f"line {n}", {"text": line.strip()}) for n, line in lines], notes
+    )
 
 
 # --- frames: Parquet and Arrow --------------------------------------------------------------------
@@ -508,27 +457,33 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
     # Loaded late: it takes longer than to read a small file.
     import polars as pl
 
-    kind, info = "Parquet", path.parent / "dataset_info.json"
-    try:
-        if read_bytes(path, 4) == b"PAR1" or path.suffix.lower() == ".parquet":
-            frame = pl.scan_parquet(path)
-            named = json.loads(pl.read_parquet_metadata(path).get("huggingface") or "null")
-            labels = _class_labels(named.get("info") if isinstance(named, dict) else None)
+    @contextmanager
+    def readable() -> Iterator[None]:
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            kind = path.suffix.lower().removeprefix(".").capitalize()
+            raise InputError(f"can't be read as {kind}: {first_line(error)[:80]}", path) from None
+
+    info = _parsed_info(path.parent / "dataset_info.json")
+    with readable():
+        if path.suffix.lower() == ".arrow":  # a stream, as ``datasets`` writes it
+            frame = pl.read_ipc_stream(path).lazy()
         else:
-            # Arrow has two forms: a stream, as ``datasets`` writes it, and a file (Feather).
-            kind, labels = "Arrow", {}
-            is_file = read_bytes(path, 6) == b"ARROW1"
-            frame = (pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)).lazy()
+            frame = pl.scan_parquet(path)
+            about = json.loads(pl.read_parquet_metadata(path).get("huggingface") or "{}")
+            info = about.get("info") or info
         columns = tuple(frame.collect_schema().names())
         check_rows(frame.select(pl.len()).collect().item(), path)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise InputError(f"can't be read as {kind}: {first_line(error)[:80]}", path) from None
-    if not labels and info.is_file():
-        labels = _class_labels(parse_json(read_text(info), info))
+    labels = {
+        column: feature["names"]
+        for column, feature in (info.get("features") or {}).items()
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
+    }
 
     def read() -> Iterator[tuple[str, Row]]:
         number, unpacked = 0, 0.0
-        try:
+        with readable():
             for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
                 unpacked += int(batch.estimated_size())
                 check_unpacked(unpacked, path)
@@ -536,10 +491,14 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
                 for row in batch.iter_rows(named=True):
                     number += 1
                     yield f"row {number}", with_label_names(row, labels)
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f"can't be read as {kind}: {first_line(error)[:80]}", path) from None
 
     return Table(path, columns, read())
+
+
+def _parsed_info(path: Path) -> dict[str, Any]:
+    """What ``datasets`` writes of a data set beside its files."""
+    info = parse_json(read_text(path), path) if path.is_file() else {}
+    return info if isinstance(info, dict) else {}
 
 
 def with_label_names(row: dict[str, Any], labels: Mapping[str, Sequence[str]]) -> Row:
@@ -551,107 +510,47 @@ def with_label_names(row: dict[str, Any], labels: Mapping[str, Sequence[str]]) -
     return row
 
 
-def _class_labels(info: Any) -> dict[str, list[str]]:
-    """Names of the class labels by column, from the description of a data set."""
-    features = info.get("features") if isinstance(info, dict) else None
-    return {
-        column: feature["names"]
-        for column, feature in (features.items() if isinstance(features, dict) else ())
-        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
-    }
-
-
-_Readers = dict[str, Callable[[Path, TableForm], Table]]
-
-READERS: Final[_Readers] = {
+READERS: Final[dict[str, Callable[[Path, TableForm], Table]]] = {
     **dict.fromkeys((".parquet", ".arrow"), _open_frame),
     **dict.fromkeys((".jsonl", ".ndjson"), _open_jsonl),
     ".json": _open_json,
     **dict.fromkeys((".csv", ".tsv", ".tab"), _open_csv),
-    **dict.fromkeys(WORKBOOKS, _open_workbook),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), _open_workbook),
+    ".txt": _open_text,
 }
-"""Readers by suffix; of a folder that holds the same data in several kinds, the first is read."""
-
-_READERS_OF_NAMED: Final[_Readers] = {".txt": _open_text}
-"""Readers of files that must be named; in a folder such files describe the others."""
-
-
-# --- folders --------------------------------------------------------------------------------------
-
-_SPLITS = {"dev": "validation", "valid": "validation", "val": "validation"}
-_SPLIT = re.compile(r"(?<![a-z0-9])(train|test|validation|valid|val|dev)(?![a-z0-9])", re.I)
-_SHARD = re.compile(r"(.*)-\d{5}-of-(\d{5})\.\w+")
-"""Name of one of the files that ``datasets`` writes a split into."""
-_BESIDE = frozenset({"state.json", "dataset_dict.json", "dataset_info.json", "dataset_infos.json"})
-"""Files that describe data and hold none."""
+"""Readers by suffix."""
 
 
 def open_tables(
-    path: Path, split: str | None = None, form: TableForm = _FORM, leave: Sequence[str] = ()
+    path: Path,
+    split: str | None = None,
+    form: TableForm = _FORM,
+    leave: Sequence[str] = (),
 ) -> list[Table]:
-    """Open all tables of a file or a folder, or those of one split.
-
-    A folder is what ``datasets`` saved, or any folder of data files, whose names or folders say
-    their split as on the Hub (``train-00000-of-00001``, ``data/test.csv``). Of several kinds of
-    file (Parquet beside CSV) one is read.
-
-    Args:
-        path: The file or folder.
-        split: The split that is taken; None takes all.
-        form: Form of the tables.
-        leave: Files of the folder, by their places in it, that are no rows of their own.
+    """Open the table of a file, or those of all files of one kind anywhere in a folder.
 
     Raises:
-        InputError: Nothing of it can be read, or it has no such split.
+        InputError: Nothing of it can be read.
     """
+    if split is not None:
+        expected = "its file in place of the folder"
+        raise InputError("no split is taken", path, found=split, expected=expected)
     if not path.is_dir():
-        if split is not None:
-            raise InputError("a file has no splits", path, field="split", found=split)
         return [open_table(path, form)]
-    notes: list[str] = []
-    files = [(file, _split_of(file, path)) for file in _data_files(path, notes, leave)]
-    splits = list(dict.fromkeys(name for _, name in files))
-    if split is not None and split not in splits:
-        expected = ", ".join(name or "no splits" for name in splits)
-        raise InputError("no such split", path, found=split, expected=expected)
-    if split is None and len(splits) > 1:
-        named = ", ".join(name or "files of no split" for name in splits)
-        notes.append(f"all splits are taken: {named} (--split takes one)")
-    chosen = [(file, name) for file, name in files if split in (None, name)]
-    tables = [replace(open_table(file, form), split=name) for file, name in chosen]
-    tables[0].notes[:0] = notes
+    found = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix.lower() in READERS and file.name not in {*_BESIDE, *leave}
+    ]
+    # Of the same data in several kinds, the kind that keeps most.
+    kind = min((file.suffix.lower() for file in found), key=[*READERS].index, default=".txt")
+    if kind == ".txt":
+        raise InputError("no data in the folder", path, expected=f"files in {', '.join(READERS)}")
+    tables = [open_table(file, form) for file in found if file.suffix.lower() == kind]
+    if others := [file.name for file in found if file.suffix.lower() != kind]:
+        tables[0].notes.append(f"only {kind} files are read; left unread: {some(others, 3)}")
     return tables
 
 
-def _data_files(folder: Path, notes: list[str], leave: Sequence[str]) -> list[Path]:
-    """Data files of one kind anywhere in a folder; a note names those of other kinds."""
-    by_kind: dict[str, list[Path]] = {kind: [] for kind in READERS}
-    left = {folder / name for name in leave}
-    for file in sorted(folder.rglob("*")):
-        is_data = file.name not in _BESIDE and file not in left and file.is_file()
-        parts = file.relative_to(folder).parts
-        if is_data and not any(part.startswith((".", "cache-")) for part in parts):
-            by_kind.get(file.suffix.lower(), []).append(file)
-    chosen = next(filter(None, by_kind.values()), None)
-    if chosen is None:
-        expected = f"files that end in one of {', '.join(READERS)}, or a saved data set"
-        raise InputError("no data in the folder", folder, expected=expected)
-    others = [file for files in by_kind.values() if files is not chosen for file in files]
-    if others:
-        names = some([str(file.relative_to(folder)) for file in sorted(others)], 3)
-        notes.append(f"only {chosen[0].suffix} files are read; left unread: {names}")
-    for match in filter(None, (_SHARD.fullmatch(str(file)) for file in chosen)):
-        present = sum(str(file).startswith(f"{match[1]}-") for file in chosen)
-        if present != int(match[2]):
-            raise InputError("files are missing", match[0], found=present, expected=match[2])
-    return chosen
-
-
-def _split_of(file: Path, folder: Path) -> str | None:
-    """The split that a name says, the file's own before its folders'."""
-    place = file.relative_to(folder)
-    for part in (place.stem, *reversed(place.parent.parts)):
-        if match := _SPLIT.search(part):
-            name = match[1].lower()
-            return _SPLITS.get(name, name)
-    return place.parts[0] if (folder / "dataset_dict.json").is_file() else None
+_BESIDE = frozenset({"state.json", "dataset_dict.json", "dataset_info.json", "dataset_infos.json"})
+"""Files that describe data and hold none."""
