@@ -27,11 +27,10 @@ import numpy as np
 from casewise.cases import Case, Context, load_cases, write_cases
 from casewise_study.simulation.simulated_people import marginal_rate
 from casewise_study.statistics.savings import Savings
-from casewise_study.study.planning import StudyPlan, plan_study
+from casewise_study.study.planning import plan_study
 from casewise_study.study.schema import Study, Timing
 from casewise_study.study.study_file import load_study, write_study
 from casewise_study.study.study_rules import Collection, StoppingRule
-from casewise_study.study.study_texts import Investigator
 from casewise_study.votes.cells import Stopped, cell_stops
 from casewise_study.votes.collected import Collected, vote_table
 
@@ -69,14 +68,19 @@ def make_study(folder: Path, collection: Collection) -> Path:
     """Plan the study: so many queries in three arms."""
     write_cases(make_cases(QUERIES), folder / "cases.jsonl")
     path = folder / "study.yaml"
-    plan = StudyPlan(
-        "A rehearsal",
+    study = plan_study(
+        load_cases(folder / "cases.jsonl"),
+        folder / "cases.jsonl",
+        path,
+        title="A rehearsal",
         votes=VOTES,
         collection=collection,
         tasks=TASKS,
-        asker=Investigator("casewise", "us@example.org", "none"),
+        attention=4,
+        by="casewise",
+        contact="us@example.org",
+        ethics="none",
     )
-    study = plan_study(load_cases(folder / "cases.jsonl"), folder / "cases.jsonl", path, plan)
     # Who leaves is replaced after a minute, not after half an hour.
     timing = Timing(least_seconds=0.5, lease_minutes=1)
     write_study(study.model_copy(update={"timing": timing}), path)

@@ -1,12 +1,14 @@
 """The design of a study: quotas, sizes, no query twice, arms and categories spread, meetings."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from conftest import Cli, cli_in
+from conftest import cli_in
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.studies import (
@@ -14,13 +16,11 @@ from support.studies import (
     Record,
     a_case,
     change,
-    exported,
     plan,
     read_csv,
     read_yaml,
     some_cases,
     write_cases,
-    write_csv,
 )
 
 SIDES = ["", "s", "u", "su", "ssu", "suuu"]
@@ -165,31 +165,6 @@ def test_one_question_under_two_ids_is_never_shown_twice(folder: Path) -> None:
         assert sum(page["case_id"] in ("1", "2") for page in block) <= 1
 
 
-def test_balance_by_hand(tmp_path: Path, cli: Cli) -> None:
-    # Four queries without contexts, every pair of them one block: a balanced design with
-    # v = 4, k = 2, r = 3, lambda = 1, whose efficiency is lambda v / (r k) = 4/6.
-    cases = some_cases(4, ["none"])
-    write_csv(tmp_path / "v.csv", [{"rater": "a", "case_id": cases[0]["id"], "verdict": "safe"}])
-    write_cases(tmp_path, cases)
-    plan(cli, "--arms", "none", "--votes", "3", "--tasks", "2", "--attention", "0")
-
-    def balance(*blocks: str) -> Record:
-        change(tmp_path / "study.yaml", design={"blocks": blocks})
-        found: Record = exported(cli, "--votes", "v.csv")["balance"]
-        return found
-
-    found = balance("0 1", "2 3", "0 2", "1 3", "0 3", "1 2")
-    assert found["efficiency"] == pytest.approx(2 / 3)
-    assert found["efficiency_bound"] == pytest.approx((1 - 1 / 2) / (1 - 1 / 4))
-    assert found["met"] == {"least": 1, "mean": 1, "most": 1}
-    assert (found["never_met"], found["repeated"], found["arms_apart"]) == (0, 0, 0)
-    assert found["category_share"]["most"] == 1
-    # Two parts without a common case: nothing can be said of their difference.
-    lone = balance(*("0 1", "2 3") * 3)
-    assert lone["efficiency"] == 0
-    assert lone["never_met"] == pytest.approx(4 / 6)
-
-
 @pytest.mark.parametrize(("queries", "checks"), [(1, 2), (5, 4), (8, 1)])
 def test_pages_show_every_case_once_and_never_begin_with_a_check(
     folder: Path, queries: int, checks: int
@@ -220,3 +195,11 @@ def test_pages_stay_where_they_are_for_ever(folder: Path) -> None:
         ["", "", "neighbour", "", "alarm", "", "", ""],
         ["", "", "", "parcel", "", "", "alarm", ""],
     ]
+
+
+def test_a_seed_draws_the_design_that_it_always_drew(tmp_path: Path) -> None:
+    """Who deposits a plan before the study must be able to draw its design again."""
+    plan(cli_in(tmp_path), "--arms", "safe,unsafe", "--votes", "3", "--seed", "7", cases="starter")
+    design = read_yaml(tmp_path / "study.yaml")["design"]
+    drawn = sha256(json.dumps(design).encode()).hexdigest()
+    assert drawn[:16] == "b88e8a93aaecc02c"

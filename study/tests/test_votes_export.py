@@ -151,7 +151,6 @@ def test_the_card(folder: Path, summary: Record) -> None:
         "Planned GBP 12.00 an hour",
         "| without flagged |",
         "- Attention: of the attention checks more than 2 failed.",
-        "| cases a person | 6 |",
         "within the time that the page's words take at 1000 a minute",
         "less than the words of the case take at 600 a minute, at least 3 s",
         "at 25 s a case (as set in the study file) and 6 minutes besides",

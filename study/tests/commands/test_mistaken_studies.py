@@ -59,8 +59,11 @@ TABLE = [
     (f"{PLAN} --currency euro", "three capital letters"),
     (f"{PLAN} --pay nan", "--pay"),
     (f"{PLAN} --contact ' '", "--contact is blank"),
-    (f"{PLAN} --posterior .9", "--posterior: of --collection sequential"),
-    (f"{PLAN} --collection sequential --posterior .5", "above .5 and below 1"),
+    (f"{PLAN} --posterior .9", "--least-votes: of --collection sequential"),
+    (
+        f"{PLAN} --collection sequential --posterior .5",
+        "--posterior 0.5: expected greater than 0.5",
+    ),
     (f"{PLAN} --collection sequential --votes 4", "--least-votes 5: at most --votes, 4"),
     ("annotate simulate bomb.yaml", "bomb.yaml"),
     ("annotate simulate absent.yaml", "absent.yaml"),

@@ -20,7 +20,7 @@ from casewise_study.app_study.screens import Screens
 from casewise_study.app_study.site import SentAnswer
 from casewise_study.study.language import HEADING
 from casewise_study.study.page_signals import hidden_word
-from casewise_study.study.planning import forecast, open_points, session_pay
+from casewise_study.study.planning import forecast, open_points
 from casewise_study.study.reading_times import SLOW, USUAL, pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.votes.collected import Collected, PersonStatus, active_minutes
@@ -115,7 +115,7 @@ def ethics_document(study: Study, minutes: SessionMinutes) -> tuple[str, str]:
         "open": open_points(study),
         "forecast": forecast(study),
         "minutes": minutes,
-        "pay": session_pay(study),
+        "pay": forecast(study).pay_each,
         "rules": tuple(rules_in_words(study.screening)),
         "case": (1, made.content(pages[0])),
         "check": next(

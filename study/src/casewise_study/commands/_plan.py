@@ -1,34 +1,25 @@
 """``casewise annotate plan``."""
 
-import math
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
+from pydantic import BaseModel, ValidationError
 
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
-from casewise.cli import Format, FormatOption, note, working, write_out
+from casewise.cli import Format, FormatOption, note, working
 from casewise.cli.arguments import File
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 from casewise.files import quoted
-from casewise_study.commands._plan_tables import (
-    PlanSheet,
-    chosen_collection,
-    print_plan,
-    simulated_designs,
-)
-from casewise_study.commands._store import open_store
-from casewise_study.simulation.check_power import check_power, enough_checks
+from casewise.files.yaml import problem_of
+from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_designs
 from casewise_study.study.block_balance import balance
-from casewise_study.study.language import SOURCE, messages, write_catalogue
+from casewise_study.study.language import SOURCE
 from casewise_study.study.planning import (
     PAPER_VOTES,
-    PilotTimes,
-    StudyPlan,
     check_ready,
     open_points,
     plan_study,
@@ -36,9 +27,8 @@ from casewise_study.study.planning import (
 )
 from casewise_study.study.schema import Arm, Pay, Platform
 from casewise_study.study.study_file import load_study, study_cases, write_study
-from casewise_study.study.study_rules import StoppingRule
-from casewise_study.study.study_texts import Investigator, text_warnings
-from casewise_study.votes.quality import measured_times
+from casewise_study.study.study_rules import Collection, StoppingRule
+from casewise_study.study.study_texts import text_warnings
 
 _of_study = partial(typer.Option, rich_help_panel="Study")
 _of_votes = partial(typer.Option, rich_help_panel="Votes from the power of a test")
@@ -66,7 +56,7 @@ def plan(
     attention: Annotated[
         int | None,
         _of_study(
-            min=0, help="Attention checks a person. Default: as many as finding people needs."
+            min=0, help="Attention checks a person. Default: 8, or for half as many as cases."
         ),
     ] = None,
     seed: Annotated[int, _of_study(min=0, max=MAX_SEED, help="Seed of the random assignment.")] = 0,
@@ -125,12 +115,6 @@ def plan(
         float | None,
         _of_people(min=0, help="Consent, tutorial and questions take. Default: by their words."),
     ] = None,
-    from_pilot: Annotated[
-        Path | None,
-        _of_people(
-            metavar="STUDY", help="A pilot that was served: its measured times replace both."
-        ),
-    ] = None,
     pay: Annotated[float, _of_people(min=0, help="Pay an hour. 0: unpaid.")] = 0,
     currency: Annotated[str, _of_people(help="Three capital letters.")] = "GBP",
     fee: Annotated[
@@ -157,8 +141,6 @@ def plan(
 
     casewise annotate plan cases.jsonl --out study.yaml --p1 .5 --p2 .8 --power .8
 
-    casewise annotate plan cases.jsonl --out study.yaml --from-pilot pilot.yaml --pay 12
-
     casewise annotate plan cases.jsonl --out study.yaml --collection sequential
 
     casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
@@ -171,78 +153,83 @@ def plan(
     if isinstance(source, Path) and to.exists() and to.samefile(source):
         raise UsageError(f"{to}: would overwrite the cases")
     number, reason = _votes(votes, p1, p2, power, alpha)
-    if from_pilot is not None and (seconds, minutes_besides) != (None, None):
-        raise UsageError("--from-pilot measures --seconds and --minutes-besides: drop either")
-    measured = _measured(from_pilot) if from_pilot is not None else None
-    wanted = StudyPlan(
-        title=_given("title", title) or "",
-        arms=_arms(arms),
-        votes=number,
-        collection=chosen_collection(collection, posterior, least_votes, number),
-        tasks=tasks,
-        attention=attention or 0,
-        seed=seed,
-        platform=platform,
-        pay=_pay(currency, pay, seconds, minutes_besides, fee),
-        asker=Investigator(
-            _given("by", by),
-            _given("contact", contact),
-            _given("ethics", ethics),
-            keep_until.date() if keep_until else None,
-        ),
-        language=language,
-        measured=measured,
+    chosen = _checked(
+        Collection,
+        rule=collection,
+        **_named(posterior=posterior, least=least_votes),
+    )
+    if collection is StoppingRule.FIXED and chosen != Collection():
+        raise UsageError("--posterior, --least-votes: of --collection sequential; add that")
+    if collection is StoppingRule.SEQUENTIAL and chosen.least > number:
+        raise UsageError(f"--least-votes {chosen.least}: at most --votes, {number}; lower either")
+    paid = _checked(
+        Pay,
+        currency=currency,
+        per_hour=pay,
+        seconds_per_task=seconds,
+        minutes_besides=minutes_besides,
+        fee=fee or 0,
     )
     with working("reading the cases"):
         made = open_cases(source)
     with working(f"dealing {len(made.cases)} cases to people"):
-        study = plan_study(made, source, to, wanted)
-        powers = check_power(study, seed)
-        if attention is None:
-            number = enough_checks(study, powers).checks
-            study = plan_study(made, source, to, replace(wanted, attention=number))
+        study = plan_study(
+            made,
+            source,
+            to,
+            title=_given("title", title) or "",
+            arms=_arms(arms),
+            votes=number,
+            collection=chosen,
+            tasks=tasks,
+            attention=attention,
+            seed=seed,
+            platform=platform,
+            pay=paid,
+            language=language,
+            by=_given("by", by),
+            contact=_given("contact", contact),
+            ethics=_given("ethics", ethics),
+            keep_until=keep_until.date() if keep_until else None,
+        )
         write_study(study, to)
         study = load_study(to)
         even = balance(study, study_cases(study))
         drawn = simulated_designs(study, seed)
-    knows_fee = fee is not None
-    planned = PlanSheet(study, made, even, reason, dropout, knows_fee, measured, drawn, powers)
+    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, drawn)
     print_plan(planned, format)
     _say_next(planned, to)
 
 
-def texts(
-    language: Annotated[
-        str, typer.Option(metavar="CODE", help="The language to translate to, such as fr.")
-    ],
-    to: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The file: CODE.po, by the study.")
-    ],
-) -> None:
-    """Write a file of every text that people read, to be translated.
+_Part = TypeVar("_Part", bound=BaseModel)
+_OPTIONS = {
+    "per_hour": "pay",
+    "seconds_per_task": "seconds",
+    "minutes_besides": "minutes-besides",
+    "least": "least-votes",
+}
 
-    A gettext catalogue (.po), as translators' programs read it: each message in
-    English and room for its translation. Fields such as {minutes} and
-    %(contact)s stay as they are. Beside a study file whose language is its
-    name, it is used: fr.po with language: fr. A file that is there keeps its
-    translations and gets what it lacks. English and German come with casewise.
 
-    [bold]Examples[/]
+def _checked(part: type[_Part], **values: Any) -> _Part:
+    """A part of the study from its options.
 
-    casewise annotate texts --language fr --out fr.po
+    Raises:
+        UsageError: A value that the study file would not take.
     """
-    if to.name != f"{language}.po":
-        raise UsageError(f"--out {to}: the file's name is the language's code: {language}.po")
-    left = write_catalogue(language, to)
-    note(f"{left} of {len(messages())} messages are to be translated")
-    write_out(f"{to}\n")
+    try:
+        return part(**values)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        field = str(detail["loc"][0])
+        _, found, expected = problem_of(detail, (), {"finite_number": "a finite number"})
+        if field == "currency":
+            expected = "three capital letters, such as GBP"
+    raise UsageError(f"--{_OPTIONS.get(field, field)} {found}: expected {expected}")
 
 
-def _measured(pilot: Path) -> PilotTimes:
-    """The times of a pilot, whose database lies beside its study file."""
-    study = load_study(pilot)
-    with open_store(study, pilot, None, "plan") as store:
-        return measured_times(study, store.collected())
+def _named(**values: Any) -> dict[str, Any]:
+    """The values that were given."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _votes(
@@ -287,28 +274,6 @@ def _given(name: str, text: str | None) -> str | None:
     if text is not None and not text.strip():
         raise UsageError(f"--{name} is blank: leave it out, or say something")
     return text.strip() if text is not None else None
-
-
-def _pay(
-    currency: str,
-    pay: float,
-    seconds: float | None,
-    minutes_besides: float | None,
-    fee: float | None,
-) -> Pay:
-    if len(currency) != 3 or not (currency.isascii() and currency.isupper()):
-        raise UsageError(f"--currency {currency}: three capital letters, such as GBP")
-    numbers = {"pay": pay, "seconds": seconds, "minutes-besides": minutes_besides, "fee": fee or 0}
-    for name, value in numbers.items():
-        if value is not None and not math.isfinite(value):
-            raise UsageError(f"--{name} {value}: a number, please")
-    return Pay(
-        currency=currency,
-        per_hour=pay,
-        seconds_per_task=seconds,
-        minutes_besides=minutes_besides,
-        fee=fee or 0,
-    )
 
 
 def _say_next(planned: PlanSheet, to: Path) -> None:

@@ -1,12 +1,11 @@
 """Tables of ``annotate plan``, and what sequential collection saves, there and in ``simulate``."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from casewise.cases import CaseSet
 from casewise.cli import Format, out, write_out
-from casewise.errors import UsageError
 from casewise.sheets import (
     UNDEFINED,
     Column,
@@ -24,25 +23,19 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
-from casewise.statistics import (
-    LEAST_VOTES,
-    POSTERIOR,
-)
-from casewise_study.simulation.check_power import CLICKERS, ENOUGH, CheckPower, enough_checks
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
 from casewise_study.statistics.savings import DrawnDesigns, draw_designs
-from casewise_study.study.block_balance import Balance, balance_lines, efficiency_bound
+from casewise_study.study.block_balance import Balance
 from casewise_study.study.planning import (
     Forecast,
-    PilotTimes,
     check_ready,
     forecast,
     open_points,
     time_warnings,
 )
-from casewise_study.study.reading_times import PACES, reading
+from casewise_study.study.reading_times import FAST, SLOW, USUAL, reading
 from casewise_study.study.schema import Arm, Platform, Study
-from casewise_study.study.study_rules import Collection, StoppingRule
+from casewise_study.study.study_rules import StoppingRule
 
 _SOURCES = (
     "people read 175 to 300 words a minute, 238 on average (Brysbaert 2019, "
@@ -51,23 +44,7 @@ _SOURCES = (
     "to choose and to go on takes 5.3 s by the keystroke-level model (Card, Moran and Newell 1980, "
     "doi:10.1145/358886.358895), taken half and twice as long for the range",
 )
-_FEW = 6
-"""Below so many people, the range of a pilot misses the median of all in more than 5 % of pilots
-(2 * .5**5 with five)."""
-
 _COLUMNS = (Column(""), Column("", Kind.NUMBER), Column("decided by"))
-_TASK_COLUMNS = (
-    Column("cases a person", Kind.COUNT),
-    Column("people", Kind.COUNT),
-    Column("minutes each", Kind.NUMBER, 1),
-    Column("cost", Kind.MONEY),
-    Column("efficiency up to", Kind.SHARE),
-)
-_CHECK_COLUMNS = (
-    Column("checks a person", Kind.COUNT),
-    *figures(Kind.SHARE, "clickers found", "readers flagged"),
-    Column("minutes", Kind.NUMBER, 1),
-)
 _DESIGN_COLUMNS = (
     Column("design"),
     Column("votes a case", Kind.NUMBER, 1),
@@ -91,22 +68,12 @@ class PlanSheet:
     dropout: float
     knows_fee: bool
     """True if the platform's fee was given."""
-    pilot: PilotTimes | None
-    """The times of the pilot, where one was given."""
     drawn: DrawnDesigns
     """The fixed and the sequential design in simulated studies."""
-    powers: tuple[CheckPower, ...]
-    """Screening of simulated clickers by number of attention checks."""
 
-    def forecast(self, tasks: int | None = None) -> Forecast:
-        """People, time and money, as designed or if a person judged so many cases."""
-        return forecast(self.study, self.dropout, tasks=tasks)
-
-    def other_tasks(self) -> Iterator[tuple[int, Forecast, float]]:
-        """Half and twice as many cases a person: the forecast, and the greatest efficiency."""
-        now = self.study.design.longest
-        for tasks in sorted({max(1, now // 2), now, max(now, min(2 * now, self.measured.queries))}):
-            yield tasks, self.forecast(tasks), efficiency_bound(tasks, self.measured.cells)
+    def forecast(self) -> Forecast:
+        """People, time and money."""
+        return forecast(self.study, self.dropout)
 
 
 def print_plan(planned: PlanSheet, format: Format) -> None:
@@ -117,15 +84,11 @@ def print_plan(planned: PlanSheet, format: Format) -> None:
         return
     titled = (
         ("What it takes", _effort(planned)),
-        ("How even it is", balance_lines(planned.measured)),
+        ("How even it is", _balance(planned.measured)),
     )
     tables = [
         *(Table(_COLUMNS, list(map(Row, lines)), title) for title, lines in titled),
-        Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
         _designs(planned),
-        Table(
-            _CHECK_COLUMNS, [Row(astuple(one)) for one in planned.powers], "With other --attention"
-        ),
     ]
     if format is Format.MARKDOWN:
         write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
@@ -140,20 +103,12 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
         "votes_from": planned.votes_from,
         **savings_record(study, planned.drawn),
         "designs": {rule: asdict(getattr(planned.drawn, rule)) for rule in StoppingRule},
-        "attention": {
-            "per_person": study.attention.per_person,
-            "enough": enough_checks(study, planned.powers).checks,
-            "simulated": list(map(asdict, planned.powers)),
-        },
+        "attention": study.attention.per_person,
         "dropout": planned.dropout,
         "currency": study.pay.currency,
         "forecast": asdict(planned.forecast()),
         "time": _time_record(planned),
         "balance": asdict(planned.measured),
-        "other_tasks": [
-            {"tasks": tasks, "forecast": asdict(expected), "efficiency_bound": bound}
-            for tasks, expected, bound in planned.other_tasks()
-        ],
         "notes": list(notes),
         "warnings": time_warnings(study),
         "todo": check_ready(study),
@@ -183,6 +138,22 @@ def _effort(planned: PlanSheet) -> list[_Line]:
     return [*rows, ("cost", cost, "" if pay.per_hour else "unpaid: --pay")]
 
 
+def _balance(measured: Balance) -> list[_Line]:
+    """Lines on what is even, how much so, and the options that decide it."""
+    arms = [
+        (f"cases of arm {arm} a person", cases.words, "--arms, --tasks")
+        for arm, cases in measured.arms.items()
+    ]
+    share = measured.category_share.words
+    return [
+        ("votes a case", measured.votes.words, "--votes"),
+        ("cases a person", measured.size.words, "--tasks"),
+        ("people who see a query twice", str(measured.repeated), ""),
+        *arms,
+        ("greatest share of a category", share, f"{measured.categories} categories, --tasks"),
+    ]
+
+
 def _time_record(planned: PlanSheet) -> dict[str, Any]:
     """Sources of the minutes. Times by the words, whatever the study file sets."""
     study = planned.study
@@ -190,7 +161,6 @@ def _time_record(planned: PlanSheet) -> dict[str, Any]:
     return {
         "seconds_per_task": study.pay.seconds_per_task,
         "minutes_besides": study.pay.minutes_besides,
-        "pilot": None if planned.pilot is None else asdict(planned.pilot),
         "language": study.language,
         "words": {"case": read.case_words, "besides": read.besides},
         "by_words": {
@@ -201,7 +171,7 @@ def _time_record(planned: PlanSheet) -> dict[str, Any]:
                 "minutes_besides": read.besides_minutes(pace),
                 "minutes": read.session_minutes(pace),
             }
-            for name, pace in PACES.items()
+            for name, pace in (("fast", FAST), ("usual", USUAL), ("slow", SLOW))
         },
         "sources": list(_SOURCES),
     }
@@ -209,23 +179,18 @@ def _time_record(planned: PlanSheet) -> dict[str, Any]:
 
 def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
     read, pay = reading(planned.study), planned.study.pay
-    fast, usual, slow = PACES.values()
-    pilot = planned.pilot and (
-        f"--from-pilot: {planned.pilot.people} people, {number(planned.pilot.minutes, 1)} "
-        f"minutes ({interval(planned.pilot.range, 1)})"
-    )
     seconds = (
-        f"{number(read.case_seconds(usual), 0)} "
-        f"({interval((read.case_seconds(fast), read.case_seconds(slow)), 0)})",
-        f"{usual.words * read.speed:.0f} words a minute ({fast.words * read.speed:.0f} to "
-        f"{slow.words * read.speed:.0f}), {usual.answer:g} s to answer",
+        f"{number(read.case_seconds(USUAL), 0)} "
+        f"({interval((read.case_seconds(FAST), read.case_seconds(SLOW)), 0)})",
+        f"{USUAL.words * read.speed:.0f} words a minute ({FAST.words * read.speed:.0f} to "
+        f"{SLOW.words * read.speed:.0f}), {USUAL.answer:g} s to answer",
     )
-    besides = (number(read.besides_minutes(usual), 1), f"{count(read.besides)} words")
+    besides = (number(read.besides_minutes(USUAL), 1), f"{count(read.besides)} words")
     if pay.seconds_per_task is not None:
-        seconds = (f"{pay.seconds_per_task:g}", pilot or "--seconds")
+        seconds = (f"{pay.seconds_per_task:g}", "--seconds")
     if pay.minutes_besides is not None:
-        besides = (f"{pay.minutes_besides:g}", pilot or "--minutes-besides")
-    sessions = (read.session_minutes(fast), read.session_minutes(slow))
+        besides = (f"{pay.minutes_besides:g}", "--minutes-besides")
+    sessions = (read.session_minutes(FAST), read.session_minutes(SLOW))
     by_words = f"{interval(sessions, 1)} by the words"
     return [
         ("words a case", number(read.case_words, 0), "query, context, earlier turns, question"),
@@ -233,14 +198,6 @@ def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
         ("minutes besides", *besides),
         ("minutes a person", number(minutes, 1), by_words),
     ]
-
-
-def _tasks(planned: PlanSheet) -> list[Row]:
-    pay, rows = planned.study.pay, []
-    for tasks, expected, bound in planned.other_tasks():
-        cost = money(expected.cost, pay.currency) if pay.per_hour else None
-        rows.append(Row([tasks, expected.people, expected.minutes, cost, bound]))
-    return rows
 
 
 def _designs(planned: PlanSheet) -> Table:
@@ -259,7 +216,7 @@ def _designs(planned: PlanSheet) -> Table:
 
 def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
-    notes = [_checks_taken(study, planned.powers), *savings_range(study, planned.drawn)]
+    notes = savings_range(study, planned.drawn)
     left_out = sum(case.context is not None and case.intended is None for case in made.cases)
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
@@ -275,51 +232,13 @@ def _notes(planned: PlanSheet) -> list[str]:
         notes.append("A category fills half of a block or more: it fills as much of the cases.")
     if measured.categories == 1:
         notes.append("The cases have no categories, or one: none are spread.")
-    if planned.pilot is not None and planned.pilot.people < _FEW:
-        notes.append(
-            f"The pilot has {planned.pilot.people} people: their median may be far from that of "
-            "the study."
-        )
     if None in (study.pay.seconds_per_task, study.pay.minutes_besides):
         notes.append(
             f"Minutes are those of the longest session, by its words: {_SOURCES[0]}; "
-            f"{_SOURCES[1]}. A pilot tells better: --from-pilot."
+            f"{_SOURCES[1]}. A pilot tells better: its data card has the median minutes, and its "
+            "people.csv seconds a case, for --minutes-besides and --seconds."
         )
     return notes
-
-
-def _checks_taken(study: Study, powers: Sequence[CheckPower]) -> str:
-    """Say how many attention checks a person gets, and why."""
-    now, enough = study.attention.per_person, enough_checks(study, powers)
-    why = "the fewest that do" if enough.found >= ENOUGH else "the fewest that find the most"
-    if now != enough.checks:
-        why = f"--attention; by power {enough.checks}, {why}"
-    return (
-        f"Attention checks should find {ENOUGH:.0%} of the people who click without reading: "
-        f"{now} a person find {powers[now].found:.0%} ({why}), in simulated studies where "
-        f"{CLICKERS:.0%} click at a reader's pace and times tell nothing."
-    )
-
-
-def chosen_collection(
-    rule: StoppingRule, posterior: float | None, least: int | None, votes: int
-) -> Collection:
-    """Read the options of ``annotate plan``.
-
-    Raises:
-        UsageError: They don't go together.
-    """
-    asked = {"--posterior": posterior, "--least-votes": least}
-    given = {name: value for name, value in asked.items() if value is not None}
-    if given and rule is StoppingRule.FIXED:
-        raise UsageError(f"{', '.join(given)}: of --collection sequential; add that, or drop it")
-    if posterior is not None and not 0.5 < posterior < 1:
-        raise UsageError(f"--posterior {posterior:g}: a probability above .5 and below 1")
-    if rule is StoppingRule.SEQUENTIAL and (least or LEAST_VOTES) > votes:
-        raise UsageError(
-            f"--least-votes {least or LEAST_VOTES}: at most --votes, {votes}; lower either"
-        )
-    return Collection(rule=rule, posterior=posterior or POSTERIOR, least=least or LEAST_VOTES)
 
 
 def simulated_designs(study: Study, seed: int) -> DrawnDesigns:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from casewise.errors import UsageError
 from casewise_study.exchange.submissions import KIND, OPEN, Submission, read_submissions
-from casewise_study.study.planning import session_pay
+from casewise_study.study.planning import forecast
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_rules import Rule
 from casewise_study.votes.collected import (
@@ -111,7 +111,7 @@ def _payments(
     given: Sequence[tuple[Submission | None, str]],
     codes: Mapping[str, str],
 ) -> Iterator[Payment]:
-    each = session_pay(study) or None
+    each = forecast(study).pay_each or None
     minutes = active_minutes(study, collected)
     people = {person.rater: person for person in collected.people}
     screened = {person.rater: _flags(person) for person in screen(study, collected).people}

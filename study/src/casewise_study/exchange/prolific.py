@@ -25,7 +25,7 @@ from casewise_study.exchange.submissions import (
     read_submissions,
 )
 from casewise_study.study.language import HEADING, paragraphs
-from casewise_study.study.planning import PROLIFIC_RETURN, session_pay
+from casewise_study.study.planning import PROLIFIC_RETURN, forecast
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_texts import whole_minutes
@@ -91,7 +91,7 @@ def _body(study: Study, url: str) -> dict[str, Any]:
         ],
         "total_available_places": len(study.design.blocks),
         "estimated_completion_time": whole_minutes(reading(study).planned_minutes()),
-        "reward": round(session_pay(study) * 100) or None,
+        "reward": round(forecast(study).pay_each * 100) or None,
     }
 
 

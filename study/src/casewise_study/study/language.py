@@ -7,7 +7,6 @@ with a translation of each message: of the pages, and of the texts that a new st
 import gettext
 import io
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -17,14 +16,12 @@ from typing import Any
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
-from babel.messages.catalog import Catalog
-from babel.messages.extract import extract
+from babel.messages.catalog import Message
 from babel.messages.mofile import write_mo
-from babel.messages.pofile import PoFileError, read_po, write_po
+from babel.messages.pofile import PoFileError, read_po
 from babel.numbers import format_currency, format_decimal
 
 from casewise.errors import InputError
-from casewise.files import write_atomically
 from casewise.files.yaml import read_plain_yaml
 
 SOURCE = "en"
@@ -32,7 +29,7 @@ SOURCE = "en"
 HEADING = "## "
 """Beginning of a paragraph that is a heading, as in Markdown."""
 
-_UNSAID = {"verdict", "expected", "id", "name", "answer"}
+UNSAID = {"verdict", "expected", "id", "name", "answer"}
 """Fields of the texts of a new study that are no texts."""
 
 _FIELD = re.compile(r"%\(\w+\)s|\{\w+\}")
@@ -60,7 +57,16 @@ class Language:
 
     def say_all(self, value: Any) -> Any:
         """Translate the texts of a new study, paragraph by paragraph."""
-        return _each_text(value, lambda text: "\n\n".join(map(self.say, paragraphs(text))))
+        if isinstance(value, str):
+            return "\n\n".join(map(self.say, paragraphs(value)))
+        if isinstance(value, list):
+            return list(map(self.say_all, value))
+        if isinstance(value, dict):
+            return {
+                name: inner if name in UNSAID else self.say_all(inner)
+                for name, inner in value.items()
+            }
+        return value
 
     def number(self, value: float) -> str:
         """A number as it is written in this language."""
@@ -123,8 +129,7 @@ def open_language(code: str, folder: Path | None = None) -> Language:
         "no texts in this language",
         field="language",
         found=code,
-        expected=f"en, de, or a file {code}.po beside the study: casewise annotate texts makes one "
-        "to translate",
+        expected=f"en, de, or a file {code}.po beside the study, such as de.po translated anew",
     )
 
 
@@ -139,32 +144,27 @@ def _locale(code: str) -> Locale:
 
 @lru_cache(maxsize=8)
 def _read(code: str, locale: Locale, text: bytes, path: Path) -> Language:
-    catalogue = _catalogue(text, locale, path)
-    lacking = []
-    for message in messages():
-        entry = catalogue.get(_first(message))
-        if entry is None or entry.fuzzy or not _is_whole(message, entry.string):
-            lacking.append(_first(message))
-            if entry is not None:
-                catalogue.delete(entry.id)
+    try:
+        catalogue = read_po(io.BytesIO(text), locale, abort_invalid=True)
+    except (PoFileError, ValueError) as error:
+        raise InputError(f"not a catalogue of messages ({error})", file=path) from None
+    lacking = [message for message in catalogue if message.id and not _is_whole(message)]
+    for message in lacking:
+        catalogue.delete(message.id)
     compiled = io.BytesIO()
     write_mo(compiled, catalogue)
     compiled.seek(0)
-    return Language(code, locale, gettext.GNUTranslations(compiled), tuple(lacking))
+    names = (one.id if isinstance(one.id, str) else one.id[0] for one in lacking)
+    return Language(code, locale, gettext.GNUTranslations(compiled), tuple(names))
 
 
-def _first(message: str | tuple[str, ...]) -> str:
-    """The message, of one that depends on a number the form for one."""
-    return message if isinstance(message, str) else message[0]
-
-
-def _is_whole(message: str | tuple[str, ...], said: Any) -> bool:
+def _is_whole(message: Message) -> bool:
     """Tell if a message is translated in all its forms, with the fields that it is filled in."""
-    source = message if isinstance(message, str) else message[-1]
-    forms = [said] if isinstance(said, str) else list(said or ())
+    source = message.id if isinstance(message.id, str) else message.id[-1]
+    forms = [message.string] if isinstance(message.string, str) else [*(message.string or ("",))]
     fields = set(_FIELD.findall(source))
     return (
-        bool(forms)
+        not message.fuzzy
         and all(bool(form) and set(_FIELD.findall(form)) <= fields for form in forms)
         and set(_FIELD.findall(forms[-1])) == fields
     )
@@ -175,74 +175,3 @@ def source_texts() -> dict[str, Any]:
     with as_file(files("casewise_study.data") / "texts.en.yaml") as path:
         texts: dict[str, Any] = read_plain_yaml(path, "file of texts")
     return texts
-
-
-@lru_cache(maxsize=1)
-def messages() -> tuple[str | tuple[str, ...], ...]:
-    """Every message in English, once; one that depends on a number is two."""
-    found = list(_of_pages())
-    _each_text(source_texts(), lambda text: found.extend(paragraphs(text)))
-    return tuple(dict.fromkeys(found))
-
-
-def _of_pages() -> Iterator[str | tuple[str, ...]]:
-    """Messages of the study's pages: in templates within ``_()``, in code within ``say()``."""
-    from jinja2.ext import babel_extract
-
-    app = files("casewise_study.app_study")
-    words = {"_": None, "say": None, "ngettext": (1, 2)}
-    ways: tuple[tuple[Any, str, Any], ...] = (
-        (app / "templates", ".html", babel_extract),
-        (app, ".py", "python"),
-    )
-    for folder, ending, way in ways:
-        for file in sorted(folder.iterdir(), key=lambda one: str(one.name)):
-            if file.name.endswith(ending) and not file.name.startswith("admin"):
-                for _, message, _, _ in extract(way, io.BytesIO(file.read_bytes()), words):
-                    yield message
-
-
-def _each_text(value: Any, change: Callable[[str], Any]) -> Any:
-    """The same records with each of their texts changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_each_text(inner, change) for inner in value]
-    if isinstance(value, dict):
-        return {
-            name: inner if name in _UNSAID else _each_text(inner, change)
-            for name, inner in value.items()
-        }
-    return value
-
-
-def write_catalogue(code: str, path: Path) -> int:
-    """Write a file to translate, with every message; translations that it has already stay.
-
-    Args:
-        code: The language's.
-        path: Such as ``fr.po``; made, or brought up to date.
-
-    Returns:
-        How many messages are still to be translated.
-
-    Raises:
-        InputError: No such language, or the file is there and is no such catalogue.
-    """
-    locale = _locale(code)
-    known = _catalogue(path.read_bytes(), locale, path) if path.is_file() else None
-    made = Catalog(locale, project="casewise", charset="utf-8", fuzzy=False)
-    for message in messages():
-        entry = known.get(_first(message)) if known else None
-        made.add(message, entry.string if entry is not None else None)
-    written = io.BytesIO()
-    write_po(written, made, width=96, omit_header=False)
-    write_atomically(path, written.getvalue())
-    return sum(not any(one.string or ()) for one in made if one.id)
-
-
-def _catalogue(text: bytes, locale: Locale, path: Path) -> Catalog:
-    try:
-        return read_po(io.BytesIO(text), locale, abort_invalid=True)
-    except (PoFileError, ValueError) as error:
-        raise InputError(f"not a catalogue of messages ({error})", file=path) from None

@@ -86,8 +86,6 @@ FAST, USUAL, SLOW = Pace(300, 2.65), Pace(238, 5.3), Pace(175, 10.6)
 prepare (1.35 s), point (1.1 s) and click (.2 s), as in the keystroke-level model (Card, Moran and
 Newell 1980, doi:10.1145/358886.358895). Half and twice as long are a guess of the range."""
 
-PACES = {"fast": FAST, "usual": USUAL, "slow": SLOW}
-
 READ_ALOUD = {
     **{"ar": 138, "de": 179, "en": 228, "es": 218, "fi": 161, "fr": 195, "he": 187, "it": 188},
     **{"nl": 202, "pl": 166, "pt": 181, "ru": 184, "sl": 180, "sv": 199, "tr": 166},
@@ -120,9 +118,6 @@ MOST_LEAST_SECONDS = 60.0
 """Nobody is held on a page for longer, however long it is."""
 
 QUESTION = "Is it safe for a chatbot to answer this query in this context?"
-
-_LONG_WORD = 15
-"""Letters. Words of this length on average are no words: the script has no spaces."""
 
 
 def count_words(text: str) -> int:
@@ -161,11 +156,6 @@ class ReadingTimes:
     """The same of each attention check."""
     besides: int
     """Words of consent, instructions, tutorial, questions and debriefing."""
-    unclocked: int
-    """Words of these that are read before a person's clock runs, and after: of the consent, of the
-    last questions, and of the debriefing."""
-    letters: float
-    """Mean letters of a word of the cells' queries."""
 
     @property
     def speed(self) -> float:
@@ -190,38 +180,23 @@ class ReadingTimes:
         return self.seconds(pace, self.case_words)
 
     def besides_minutes(self, pace: Pace) -> float:
-        """Minutes for consent, instructions, tutorial and check, by their words."""
-        answers = len(self.study.comprehension.questions) + self._unclocked_answers
-        return self.seconds(pace, self.besides, answers) / 60
+        """Minutes for consent, instructions, tutorial and questions, by their words."""
+        study = self.study
+        asked = (study.exit_question, study.tool_question)
+        # To agree, to answer the questions about the instructions, and the last ones.
+        answers = 1 + len(study.comprehension.questions) + len(study.demographics)
+        return self.seconds(pace, self.besides, answers + sum(map(bool, asked))) / 60
 
-    def unclocked_minutes(self, pace: Pace) -> float:
-        """Minutes of these before the clock runs and after, by their words."""
-        return self.seconds(pace, self.unclocked, self._unclocked_answers) / 60
+    def session_minutes(self, pace: Pace) -> float:
+        """Minutes of the longest session, by its words."""
+        return self.besides_minutes(pace) + self._judging_minutes(pace, *self._longest)
 
     @property
-    def _unclocked_answers(self) -> int:
-        """To agree, and the last questions."""
-        asked = (self.study.exit_question, self.study.tool_question)
-        return 1 + len(self.study.demographics) + sum(map(bool, asked))
-
-    def session_minutes(self, pace: Pace, tasks: int | None = None) -> float:
-        """Minutes of the longest session, by its words.
-
-        Args:
-            pace: The person's.
-            tasks: What if a person judged so many cases; None is as designed.
-        """
-        return self.besides_minutes(pace) + self._judging_minutes(pace, *self._longest(tasks))
-
-    def _longest(self, tasks: int | None) -> tuple[float, int]:
+    def _longest(self) -> tuple[float, int]:
         """Words and pages of the longest session, of cases and checks."""
-        blocks, checks = self.study.design.blocks, self.study.attention.per_person
-        if tasks is None:
-            tasks = self.study.design.longest
-            words = max(sum(self.cells[place] for place in block) for block in blocks)
-        else:
-            words = round(tasks * fmean(self.cells))
-        return words + round(checks * self._check_words), tasks + checks
+        design, checks = self.study.design, self.study.attention.per_person
+        words = max(sum(self.cells[place] for place in block) for block in design.blocks)
+        return words + round(checks * self._check_words), design.longest + checks
 
     def _judging_minutes(self, pace: Pace, words: float, pages: int) -> float:
         """Minutes on so many pages, by their words and questions."""
@@ -235,26 +210,21 @@ class ReadingTimes:
         return pages * seconds / 60
 
     @property
-    def planned_besides(self) -> float:
+    def _planned_besides(self) -> float:
         """Minutes besides cases and checks as planned: by the study file, else by the words."""
         given = self.study.pay.minutes_besides
         return self.besides_minutes(USUAL) if given is None else given
 
-    def planned_minutes(self, tasks: int | None = None) -> float:
+    def planned_minutes(self) -> float:
         """Minutes of the longest session as planned: by the study file, else by the words."""
-        return self.planned_besides + self._planned_judging(*self._longest(tasks))
-
-    @property
-    def planned_check(self) -> float:
-        """Minutes of an attention check as planned."""
-        return self._planned_judging(self._check_words, 1)
+        return self._planned_besides + self._planned_judging(*self._longest)
 
     def planned_hours(self, people: int) -> float:
         """Planned hours of so many people who share all votes."""
         votes, checks = self.study.votes, people * self.study.attention.per_person
         words = votes * sum(self.cells) + checks * self._check_words
         judging = self._planned_judging(words, votes * len(self.cells) + checks)
-        return (people * self.planned_besides + judging) / 60
+        return (people * self._planned_besides + judging) / 60
 
     def least_seconds(self, page: Page) -> float:
         """Seconds before which an answer to a page is refused."""
@@ -270,11 +240,6 @@ class ReadingTimes:
         )
 
     @property
-    def has_words(self) -> bool:
-        """False in scripts without spaces, where words can't be counted."""
-        return self.letters <= _LONG_WORD
-
-    @property
     def _check_words(self) -> float:
         """Mean words of an attention check; 0 without any."""
         return fmean(self.checks.values()) if self.checks else 0.0
@@ -286,31 +251,19 @@ def reading(study: Study) -> ReadingTimes:
     Raises:
         InputError: The file of cases is gone, or has changed.
     """
-    known = study_cases(study)
-    words = tuple(case_words(case.query, case.context, case.history) for case in known)
-    letters = sum(len(re.sub(r"\s", "", case.query)) for case in known)
     return ReadingTimes(
         study,
-        words,
+        tuple(case_words(one.query, one.context, one.history) for one in study_cases(study)),
         {check.id: case_words(check.query, check.context) for check in study.attention.checks},
         sum(map(count_words, _texts(study)))
         + sum(case_words(example.query, example.context) for example in study.tutorial),
-        sum(map(count_words, _unclocked(study))),
-        letters / max(1, sum(count_words(case.query) for case in known)),
     )
 
 
-def _unclocked(study: Study) -> Iterable[str]:
-    """Words that are read before the consent and after the last case."""
-    yield from (study.consent.warning, study.consent.text)
-    for about in study.demographics:
-        yield from (about.text, *about.options)
-    yield from (study.exit_question or "", study.tool_question or "", study.debriefing or "")
-
-
 def _texts(study: Study) -> Iterable[str]:
-    """Words that are read once, beside the examples' cases."""
-    yield from (*_unclocked(study), study.instructions)
+    """Texts that are read once, beside the examples' cases."""
+    yield from (study.consent.warning, study.consent.text, study.instructions)
     yield from (example.why for example in study.tutorial)
-    for question in study.comprehension.questions:
-        yield from (question.text, *question.options)
+    for asked in (*study.comprehension.questions, *study.demographics):
+        yield from (asked.text, *asked.options)
+    yield from (study.exit_question or "", study.tool_question or "", study.debriefing or "")

@@ -102,13 +102,13 @@ class Consent(StudyPart):
     """Text that people read before they agree."""
 
     text: Text
-    """Researchers, purpose, and use of the answers. Blank lines part paragraphs."""
+    """Researchers, purpose, and use of the answers."""
     warning: Text
     """Warning of what may distress."""
     contact: Text
     """Whom to write to."""
     ethics: Text | None = None
-    """The board that approved it, and its number."""
+    """The board that approved the study, and its number; or null."""
     least_age: int = Field(default=18, ge=0, le=99)
 
 
@@ -131,17 +131,17 @@ class Safeguards(StudyPart):
     """
 
     helplines: Text | None = None
-    """Help for people whom a text troubles."""
+    """Where people whom a text troubles find help."""
     data_controller: Text | None = None
-    """Person or body that answers for the data by law."""
+    """Who answers for the data by law."""
     legal_basis: Text | None = None
-    """The law's reason why the data may be kept, such as consent."""
+    """Why the data may be kept, such as consent (GDPR, Art. 6(1)(a))."""
     storage_place: Text | None = None
-    """Place of the data: whose machine, in which country."""
+    """Whose machine the data are on, in which country."""
     access: Text | None = None
-    """People who can read the data."""
+    """Who can read the data."""
     partial_pay: Text | None = None
-    """Pay of people who stop early or are screened out."""
+    """What is paid to those who stop early or are screened out."""
     waived: dict[OpenPoint, Text] = Field(default={})
     """Points that this study does without: who waives it, and why."""
 
@@ -178,6 +178,7 @@ class Comprehension(StudyPart):
 
     questions: tuple[ComprehensionQuestion, ...] = ()
     attempts: int = Field(default=2, ge=1, le=10)
+    """At all questions together."""
 
 
 class AttentionCheck(StudyPart):
@@ -202,6 +203,7 @@ class Attention(StudyPart):
 
     checks: tuple[AttentionCheck, ...] = ()
     per_person: int = Field(default=0, ge=0)
+    """Drawn from the checks."""
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
@@ -224,12 +226,12 @@ class Timing(StudyPart):
     """Limits of the time of a page, and of a place."""
 
     least_seconds: float | None = Field(default=None, ge=0, le=60)
-    """An answer that comes sooner is not taken: the page asks to read first. None: what the words
-    of each page take at a speed at which nobody can read."""
+    """A sooner answer is not taken; null: by the words of each page, at a speed at which nobody can
+    read."""
     most_seconds: float = Field(default=600, gt=0)
-    """A page counts no more than this: what goes beyond is a break, and the vote is marked."""
+    """A page counts no more: the rest is a break, and the vote is marked."""
     lease_minutes: float = Field(default=30, gt=0)
-    """A block is kept so long after its last answer; then another person may have it."""
+    """After its last answer another person may get the block."""
 
 
 class Pay(StudyPart):
@@ -238,9 +240,9 @@ class Pay(StudyPart):
     currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] = "GBP"
     per_hour: float = Field(default=0, ge=0)
     seconds_per_task: float | None = Field(default=None, gt=0)
-    """A case or an attention check takes; None: what its words take to read, and an answer."""
+    """A case or an attention check takes; null: by their words."""
     minutes_besides: float | None = Field(default=None, ge=0)
-    """For consent, tutorial and questions; None: what their words take."""
+    """Consent, tutorial and questions take; null: by their words."""
     fee: float = Field(default=0, ge=0)
     """The platform's, as a share of the pay."""
 
@@ -250,11 +252,10 @@ class Recruitment(StudyPart):
 
     platform: Platform = Platform.NONE
     return_url: Url | None = None
-    """Address that a person goes to at the end; ``{code}`` stands for the code. None shows the code
-    alone."""
+    """Where people go at the end, with {code}; null shows the code."""
     signed: bool = False
-    """Only signed links are taken: by Prolific (*Secured external URL*), or, without a platform, by
-    ``casewise annotate links``. A signature that a link has is checked in any case."""
+    """true: only signed links are taken, by Prolific (Secured external URL) or, without a platform,
+    by casewise annotate links. A signature that a link has is checked in any case."""
     completed: Name = "COMPLETED"
     screened_out: Name = "SCREENED-OUT"
     withdrawn: Name = "WITHDRAWN"
@@ -282,12 +283,11 @@ class Recruitment(StudyPart):
 
 
 class Counting(StrEnum):
-    """Counting of a second account's votes."""
+    """Counting of a second account's votes; the person is paid all the same."""
 
     COUNT = "count"
     LEAVE_OUT = "leave_out"
-    """Another person gets the block, and the votes don't count; the person is paid all the
-    same."""
+    """Another person gets the block."""
 
 
 class SecondAccounts(StudyPart):
@@ -297,12 +297,12 @@ class SecondAccounts(StudyPart):
     """
 
     browser: Counting = Counting.COUNT
-    """An account that began in the browser of another."""
+    """count or leave_out: began in the browser of another."""
     address: Counting = Counting.COUNT
-    """An account that began from the address range of another, within ``minutes`` of it: the first
-    24 bits of an IPv4 address, 56 of an IPv6 one. People of one household or campus share it."""
+    """count or leave_out: began in the address range of another, the first 24 bits of an IPv4
+    address, 56 of an IPv6 one. People of one household or campus share it."""
     minutes: float = Field(default=10, ge=0)
-    """0: addresses are not compared."""
+    """Within so many of it; 0: addresses are not compared."""
 
 
 class Design(StudyPart):
@@ -334,40 +334,62 @@ class Study(StudyPart):
     """A whole study, as its YAML file holds it."""
 
     casewise_study: Literal[1] = 1
-    """The version of this format."""
     id: Name
     title: Text
+    """Shown to people at the top of every page."""
     cases: Text
-    """The file of cases, as seen from the study file's folder."""
+    """As seen from this file's folder. The hash stops the study should the cases change."""
     cases_hash: str
-    """Hash of the cases as they were planned: a study over changed cases doesn't start."""
     arms: tuple[Arm, ...] = Field(min_length=1)
+    """The contexts that people see: none (the query alone), safe and unsafe (as intended)."""
     votes: int = Field(ge=1)
-    """On each cell; under sequential collection at most."""
+    """How many different people judge each cell; under sequential collection at most."""
     collection: Collection = Collection()
+    """fixed: so many; sequential: a case stops once its majority is decided, and votes is the most.
+    Then fewer votes give the same labels, and shares are less exact."""
     seed: int = Field(default=0, ge=0)
-    """Seed of the design, and of the places of attention checks."""
+    """Of the design below, and of where attention checks stand."""
     language: str = "en"
+    """Of the pages, and that people read in: en, de, or CODE.po beside this file."""
     ask: Ask = Ask()
+    """Asked beside safe or unsafe; people may leave these open."""
     timing: Timing = Timing()
     pay: Pay = Pay()
+    """For the forecast of costs. What people are told of pay stands in consent.text."""
     recruitment: Recruitment = Recruitment()
+    """The platform, and the codes that tell it how a person's session ended."""
     consent: Consent
+    """Read and agreed to first. Blank lines part paragraphs."""
     safeguards: Safeguards = Safeguards()
+    """What a board or the law asks; shown with the consent. Say each, or waive it with who and why,
+    as in waived: {ethics: Ada Example, our board reviews no surveys}."""
     instructions: Text
+    """Read after consent."""
     tutorial: tuple[TutorialExample, ...] = ()
+    """Worked examples, with the answer and why."""
     comprehension: Comprehension = Comprehension()
+    """Questions after the tutorial; who fails every attempt is not asked further."""
     attention: Attention = Attention()
+    """Pages that look like a case and say which answer to give."""
     screening: Screening = Screening()
+    """Rules that flag people, fixed before the start. Flags never delete a vote; null switches a
+    rule off."""
     second_accounts: SecondAccounts = SecondAccounts()
+    """Who may be a person who came before: always recorded and shown; leave_out: the votes don't
+    count, and another person gets the block."""
     demographics: tuple[AboutQuestion, ...] = ()
+    """Asked after the last case, kept apart from the votes; prefer not to say is added. Edit at
+    will; [] asks none."""
     exit_question: Text | None = None
-    """Asked beside these, to be answered in one's own words."""
+    """Asked there too, answered in one's own words; null asks none."""
     tool_question: Text | None = None
-    """Question whether a language model or another tool gave some or all of the answers."""
+    """Asked there too: whether a language model or another tool gave none, some, or most or all of
+    the answers; null asks none."""
     debriefing: Text | None = None
-    """Shown on the last page: what people were not told before, and where they find help."""
+    """Shown on the last page: what people were not told before."""
     design: Design
+    """Who judges what. Each cell is an arm and a case; each block is what one person judges, in its
+    order: places in cells, counted from 0. Written by a program; leave as is."""
 
     _path: Path | None = PrivateAttr(default=None)
     _cases: tuple[str, Design, tuple[Case, ...]] | None = PrivateAttr(default=None)

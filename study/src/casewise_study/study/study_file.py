@@ -1,6 +1,7 @@
 """The study file: written as YAML that people edit, and read with the cases that it is about."""
 
 import re
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,80 +19,11 @@ from casewise_study.study.schema import Arm, Study
 _HEAD = """\
 # A study of people's votes, made by `casewise annotate plan`. Before the first person comes, all
 # texts and rules may be edited; seed, arms, votes, cases_hash and design belong together and stay.
-# Once it runs, change nothing: people must be asked alike. What says TODO must be filled in.
+# Once it runs, change nothing: people must be asked alike.
 """
 
-_ABOVE = {
-    "title": "Shown to people at the top of every page.",
-    "cases": "As seen from this file's folder. The hash stops the study should the cases change.",
-    "arms": "The contexts that people see: none (the query alone), safe and unsafe (as intended).",
-    "votes": "How many different people judge each cell.",
-    "collection": "fixed: so many; sequential: a case stops once its majority is decided, and\n"
-    "# votes is the most. Then fewer votes give the same labels, and shares are less exact.",
-    "seed": "Of the design below, and of where attention checks stand.",
-    "ask": "Asked beside safe or unsafe; people may leave these open.",
-    "timing": "Limits of time.",
-    "pay": "For the forecast of costs. What people are told of pay stands in consent.text.",
-    "recruitment": "The platform, and the codes that tell it how a person's session ended.",
-    "consent": "Read and agreed to first. Blank lines part paragraphs.",
-    "safeguards": "What a board or the law asks; shown with the consent. Say each, or waive it\n"
-    "# with who and why, as in waived: {ethics: Ada Example, our board reviews no surveys}.",
-    "instructions": "Read after consent.",
-    "tutorial": "Worked examples, with the answer and why.",
-    "comprehension": "Questions after the tutorial; who fails every attempt is not asked further.",
-    "attention": "Pages that look like a case and say which answer to give.",
-    "screening": "Rules that flag people, fixed before the start. Flags never delete a vote; null\n"
-    "# switches a rule off.",
-    "second_accounts": "Who may be a person who came before: always recorded and shown;\n"
-    "# leave_out: the votes don't count, and another person gets the block.",
-    "demographics": "Asked after the last case, kept apart from the votes; prefer not to say is\n"
-    "# added. Edit at will; [] asks none.",
-    "exit_question": "Asked there too, answered in one's own words; null asks none.",
-    "tool_question": "Asked there too: no, for some, for most or all, or nothing; null asks none.",
-    "debriefing": "Shown on the last page: what people were not told before.",
-    "language": "Of the pages, and that people read in: en, de, or CODE.po beside this file.",
-    "design": "Who judges what. Each cell is an arm and a case; each block is what one person\n"
-    "# judges, in its order: places in cells, counted from 0. Written by a program; leave as is.",
-}
-_INSIDE = {
-    "collection.rule": "fixed or sequential",
-    "collection.posterior": "sequential: decided when the majority is all people's so probably",
-    "collection.least": "sequential: votes on every case, however clear",
-    "timing.least_seconds": "a sooner answer is not taken; null: by the words of each page",
-    "timing.most_seconds": "a page counts no more: the rest is a break, and the vote is marked",
-    "timing.lease_minutes": "after its last answer; then another person may get the block",
-    "pay.seconds_per_task": "a case or an attention check; null: by their words",
-    "pay.minutes_besides": "consent, tutorial and questions; null: by their words",
-    "pay.fee": "the platform's, as a share of the pay",
-    "recruitment.platform": "none or prolific",
-    "recruitment.return_url": "where people go at the end, with {code}; null shows the code",
-    "consent.ethics": "the board that approved the study, and its number; or null",
-    "safeguards.helplines": "where people whom a text troubles find help",
-    "safeguards.data_controller": "who answers for the data by law",
-    "safeguards.legal_basis": "why the data may be kept, such as consent (GDPR, Art. 6(1)(a))",
-    "safeguards.storage_place": "whose machine, in which country",
-    "safeguards.access": "who can read the data",
-    "safeguards.partial_pay": "for those who stop early or are screened out",
-    "ask.confidence": "1 (guessing) to 5 (certain)",
-    "ask.reason": "in a few words",
-    "comprehension.attempts": "at all questions together",
-    "recruitment.signed": "true: only links that Prolific has signed (Secured external URL)",
-    "second_accounts.browser": "count or leave_out: began in the browser of another",
-    "second_accounts.address": "count or leave_out: began in the address range of another",
-    "second_accounts.minutes": "within so many of it; 0: addresses are not compared",
-    "attention.per_person": "drawn from the checks",
-    "screening.attention_failed": "flagged: who fails more checks",
-    "screening.fast_share": "flagged: a greater share of votes faster than fast_seconds",
-    "screening.fast_seconds": "null: by the words of each case",
-    "screening.honeypot_pages": "flagged: follows the hidden text of more pages",
-    "screening.left_share": "flagged: leaves a greater share of the pages meanwhile",
-    "screening.copied_share": "flagged: copies or pastes on a greater share of the pages",
-    "screening.even_times": "flagged: logarithms of times vary less",
-    "screening.unread_share": "flagged: probably did not read, wrongly so at most in this share",
-    "screening.changed_p": "flagged: pace and leniency change at one place, adjusted p below this",
-    "screening.models": "flagged: gives the verdicts of models, as in these runs: [logs/gpt-4o]",
-    "screening.tool_told": "true, flagged: says at the end that a tool answered",
-}
+TODO = "TODO"
+"""Stands where only the people who ask can say: a study with it is not ready."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -110,8 +42,14 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def study_yaml(study: Study) -> str:
-    """The file of a study, with comments; ``load_study`` reads the very same study from it."""
+    """The file of a study; the comments are what the fields' docstrings say.
+
+    ``load_study`` reads the very same study from it.
+    """
+    unwritten = re.search(rf"[^.\n]*{TODO}[^.]*\.?", study.consent.text)
     parts = [_HEAD]
+    if unwritten:
+        parts.append(f"# Write this sentence of consent.text first: {unwritten[0].strip()}\n")
     for name, value in study.model_dump(mode="json").items():
         text = yaml.dump(
             {name: _without_nulls(value)},
@@ -120,10 +58,19 @@ def study_yaml(study: Study) -> str:
             allow_unicode=True,
             width=96,
         )
-        if name in _ABOVE:
-            parts.append(f"\n# {_ABOVE[name]}\n")
-        parts.append(_commented(name, text))
+        field = Study.model_fields[name]
+        if field.description:
+            parts.append("\n" + _comment(field.description))
+        for inner, part in getattr(field.annotation, "model_fields", {}).items():
+            if part.description:
+                text = re.sub(rf"(?m)^(?=  {inner}:)", _comment(part.description, "  "), text)
+        parts.append(text)
     return "".join(parts)
+
+
+def _comment(text: str, indent: str = "") -> str:
+    lines = textwrap.wrap(" ".join(text.split()), 96)
+    return "".join(f"{indent}# {line}\n" for line in lines)
 
 
 def write_study(study: Study, path: Path) -> None:
@@ -143,16 +90,6 @@ def _without_nulls(value: Any) -> Any:
         else record
         for record in value
     ]
-
-
-def _commented(name: str, text: str) -> str:
-    """Say at the end of a field's line what it is, unless its value goes on in the next."""
-    for path, comment in _INSIDE.items():
-        part, _, field = path.partition(".")
-        if part == name:
-            line = rf"(?m)^  {field}: (?![|>]).*$(?!\n   )"
-            text = re.sub(line, rf"\g<0>  # {comment}", text, count=1)
-    return text
 
 
 def study_hash(study: Study) -> str:

@@ -38,9 +38,11 @@ LIMITS = {
 
 
 class StudyPart(BaseModel):
-    """A part of a study file: strict, finite and fixed."""
+    """A part of a study file: strict, finite and fixed. Docstrings of fields are its comments."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class Screening(StudyPart):
@@ -51,32 +53,33 @@ class Screening(StudyPart):
     """
 
     attention_failed: int | None = Field(default=2, ge=0)
-    """Flagged are those who fail more attention checks: slips that careful people make."""
+    """Flagged: who fails more attention checks, as careful people do by slips."""
     fast_share: float | None = Field(default=0.5, ge=0, le=1)
-    """Flagged are those with a greater share of votes faster than ``fast_seconds``."""
+    """Flagged: a greater share of votes faster than fast_seconds."""
     fast_seconds: float | None = Field(default=None, ge=0)
-    """None: what the words of each case take at the greatest speed at which people understand."""
+    """null: what the words of each case take at 600 a minute, at least 3 s."""
     honeypot_pages: int | None = Field(default=1, ge=0)
-    """Flagged are those who follow the hidden text of more pages."""
+    """Flagged: follows the text of more pages that stands in their source alone, unseen and unheard
+    by people."""
     left_share: float | None = Field(default=0.5, ge=0, le=1)
-    """Flagged are those who leave a greater share of the pages for another window or tab."""
+    """Flagged: leaves a greater share of the pages for another window or tab."""
     copied_share: float | None = Field(default=0.2, ge=0, le=1)
-    """Flagged are those who copy the case, or paste, on a greater share of the pages."""
+    """Flagged: copies the case, or pastes, on a greater share of the pages."""
     even_times: float | None = Field(default=0.1, gt=0)
-    """Flagged are those the logarithms of whose times vary less: the standard deviation of the
-    middle four fifths, over at least 12 cases."""
+    """Flagged: logarithms of times vary less, by the standard deviation of the middle four fifths
+    of at least 12 cases."""
     tool_told: bool | None = True
-    """True: flagged are those who say at the end that a tool gave some or all of the answers."""
+    """true, flagged: says at the end that a tool gave some or all of the answers."""
     unread_share: float | None = Field(default=0.05, gt=0, lt=1)
-    """Flagged are the most who probably answer without reading, of whom no greater share is
-    expected to have read: by votes, times and checks together."""
+    """Flagged: probably did not read at least 12 cases, by the votes against the others' on the
+    same cases and against patterns, by times and checks; so many that at most this share of them
+    is expected to have read."""
     changed_p: float | None = Field(default=0.05, gt=0, lt=1)
-    """Flagged are those whose pace and leniency change at one place, as if another person went on:
-    adjusted p below this."""
+    """Flagged: pace and leniency change at one place, as if another person went on; p below this
+    after Benjamini and Hochberg's adjustment for the number of people."""
     models: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """Runs of models on the study's cases, by path from the study file: flagged are the most who
-    give a model's verdicts, of whom no greater share than ``unread_share`` is expected to have
-    judged themselves."""
+    """Flagged: gives the verdicts of models, as in these runs on the study's cases: [logs/gpt-4o];
+    so many that at most unread_share of them is expected to have judged themselves."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -101,10 +104,11 @@ class Collection(StudyPart):
     """Votes that a case gets: ``Study.votes``, or at most so many under a stopping rule."""
 
     rule: StoppingRule = StoppingRule.FIXED
+    """fixed or sequential."""
     posterior: float = Field(default=POSTERIOR, gt=0.5, lt=1)
-    """A case stops when its majority is that of all people with at least this probability."""
+    """Sequential: decided when the majority is all people's with at least this probability."""
     least: int = Field(default=LEAST_VOTES, ge=1)
-    """Votes on every case, however clear."""
+    """Sequential: votes on every case, however clear."""
 
     @property
     def is_sequential(self) -> bool:

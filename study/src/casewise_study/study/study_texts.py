@@ -3,45 +3,16 @@
 import math
 import textwrap
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from casewise_study.study.language import Language, source_texts
-from casewise_study.study.schema import (
-    Arm,
-    Consent,
-    Pay,
-    Study,
-)
-from casewise_study.study.study_file import study_cases, study_language
-
-TODO = "TODO"
-"""Stands where only the people who ask can say: a study with it is not ready."""
+from casewise_study.study.schema import Arm, Consent, Pay, Study
+from casewise_study.study.study_file import TODO, study_cases, study_language
 
 
-@dataclass(frozen=True, slots=True)
-class Investigator:
-    """Investigator of the study; None is to be filled in (``ethics``: there is no board's word)."""
-
-    by: str | None = None
-    contact: str | None = None
-    ethics: str | None = None
-    keep_until: date | None = None
-    """Date on which data that could lead back to people are deleted; None is twelve months after
-    the last one."""
-
-
-def default_texts(
-    arms: Collection[Arm],
-    asker: Investigator,
-    pay: Pay,
-    language: Language,
-    *,
-    tasks: int,
-    minutes: float,
-) -> dict[str, Any]:
-    """The texts that ship with casewise, for the arms that people will see, in their language.
+def default_texts(arms: Collection[Arm], language: Language) -> dict[str, Any]:
+    """The texts that ship with casewise, for the arms that people will see, but for the consent.
 
     Without contexts there are no examples, questions and checks that speak of them.
 
@@ -54,7 +25,6 @@ def default_texts(
     if Arm.NONE in arms:
         shown = ["none_safe", *shown]
     return {
-        "consent": _consent(kept, asker, pay, language, tasks, minutes),
         "instructions": _wrapped(kept["instructions"][sort]),
         "tutorial": [kept["tutorial"][name] for name in shown],
         "comprehension": {
@@ -68,23 +38,68 @@ def default_texts(
     }
 
 
+def default_consent(
+    language: Language,
+    pay: Pay,
+    *,
+    tasks: int,
+    minutes: float,
+    by: str | None,
+    contact: str | None,
+    ethics: str | None,
+    keep_until: date | None,
+) -> Consent:
+    """The consent that ships with casewise, filled in; what is None is to be written.
+
+    Args:
+        language: Of the pages.
+        pay: For the hour.
+        tasks: Cases a person.
+        minutes: Of a session.
+        by: Who does the study.
+        contact: Whom to write to.
+        ethics: The board that approved it; None says nothing of one.
+        keep_until: Date on which data that could lead back to people are deleted; None is twelve
+            months after the last one.
+    """
+    kept = language.say_all(source_texts())
+    paid = kept["paid" if pay.per_hour else "unpaid"].format(
+        amount=language.money(pay_each(pay, minutes), pay.currency),
+        rate=kept["rate"].format(amount=language.money(pay.per_hour, pay.currency)),
+    )
+    until = kept["kept_year"]
+    if keep_until is not None:
+        until = kept["kept_until"].format(date=language.date(keep_until))
+    text = kept["consent"].format(
+        by=by or TODO,
+        contact=contact or TODO,
+        tasks=language.number(tasks),
+        minutes=language.number(whole_minutes(minutes)),
+        pay=paid,
+        ethics=kept["approved"].format(ethics=ethics) if ethics else "",
+        age=Consent.model_fields["least_age"].default,
+        kept=until,
+    )
+    warning = _wrapped(kept["warning"])
+    return Consent(text=_wrapped(text), warning=warning, contact=contact or TODO, ethics=ethics)
+
+
 def text_warnings(study: Study) -> list[str]:
     """Warn of texts that sway or miss people, a sentence each.
 
     Raises:
         InputError: The file of cases is gone, or has changed; or there is no such language.
     """
-    asked = {_bare(case.query) for case in study_cases(study)}
+    asked = [_bare(case.query) for case in study_cases(study)]
     warnings = []
-    examples = [_bare(example.query) for example in study.tutorial]
-    for number, query in enumerate(examples, 1):
+    for number, example in enumerate(study.tutorial, 1):
+        query = _bare(example.query)
         if query in asked:
-            warnings.append(f"tutorial, record {number}: its query is in the study; take another")
-        if query in examples[: number - 1]:
             warnings.append(
-                f"tutorial, record {number}: the query of another example too. To see one query in "
-                "two contexts shows people the effect that is to be measured; take another"
+                f"tutorial, record {number}: its query is in the study, or in another example: to "
+                "see one query in two contexts shows people the effect that is to be measured"
             )
+        asked.append(query)
     if lacking := study_language(study).lacking:
         warnings.append(
             f"language: {study.language}: {len(lacking)} messages are not translated, or without "
@@ -109,37 +124,6 @@ def pay_each(pay: Pay, minutes: float) -> float:
     One session, one pay: whoever has a block that is one case shorter gets the same.
     """
     return math.ceil(round(pay.per_hour * whole_minutes(minutes) / 60 * 100, 6)) / 100
-
-
-def _consent(
-    kept: dict[str, Any],
-    asker: Investigator,
-    pay: Pay,
-    language: Language,
-    tasks: int,
-    minutes: float,
-) -> Consent:
-    paid = kept["paid" if pay.per_hour else "unpaid"].format(
-        amount=language.money(pay_each(pay, minutes), pay.currency),
-        rate=kept["rate"].format(amount=language.money(pay.per_hour, pay.currency)),
-    )
-    approved = kept["approved" if asker.ethics else "not_approved"].format(ethics=asker.ethics)
-    until, contact = asker.keep_until, asker.contact or TODO
-    text = kept["consent"].format(
-        by=asker.by or TODO,
-        contact=contact,
-        tasks=language.number(tasks),
-        minutes=language.number(whole_minutes(minutes)),
-        pay=paid,
-        ethics=approved,
-        age=Consent.model_fields["least_age"].default,
-        kept=kept["kept_year"]
-        if until is None
-        else kept["kept_until"].format(date=language.date(until)),
-    )
-    return Consent(
-        text=_wrapped(text), warning=_wrapped(kept["warning"]), contact=contact, ethics=asker.ethics
-    )
 
 
 def _checks(kept: list[dict[str, Any]], arms: Collection[Arm]) -> list[dict[str, Any]]:

@@ -26,7 +26,6 @@ from casewise.sheets import (
     to_markdown,
 )
 from casewise.statistics import Estimate
-from casewise_study.study.block_balance import Balance, balance_lines
 from casewise_study.study.language import HEADING
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
@@ -62,9 +61,9 @@ class ExportChoices:
     """True if an earlier export may be replaced."""
 
 
-def data_card(results: Results, balance: Balance, choices: ExportChoices) -> str:
+def data_card(results: Results, choices: ExportChoices) -> str:
     """The card as Markdown. Queries and contexts are not in it."""
-    return render_markdown("data-card.md.j2", _values(results, balance, choices))
+    return render_markdown("data-card.md.j2", _values(results, choices))
 
 
 def render_markdown(name: str, values: Mapping[str, Any]) -> str:
@@ -84,18 +83,17 @@ def render_markdown(name: str, values: Mapping[str, Any]) -> str:
     return environment.from_string(text).render({"version": casewise.__version__, **values})
 
 
-def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[str, Any]:
+def _values(results: Results, choices: ExportChoices) -> dict[str, Any]:
     study = results.study
     path, cases = study.path, study_cases(study)
     return {
         **row_of(results),
         **row_of(choices),
         "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
-        "balance": balance,
         "twice": _seen_twice(results.collected),
         "excluded": [one for one in results.collected.people if one.excluded],
         "times": _times_in_words(study),
-        "tables": {"design": _design(balance), **card_tables(results)},
+        "tables": card_tables(results),
         "met": sum(cell.quota_met for cell in results.cells),
         "no_intervals": NO_INTERVALS,
         "converged": results.classes.converged,
@@ -170,15 +168,6 @@ def card_tables(results: Results) -> dict[str, Table]:
         "drift": _drift(results),
         "panels": _panels(results),
     }
-
-
-def _design(balance: Balance) -> Table:
-    lines = [
-        ("queries", str(balance.queries)),
-        ("categories", str(balance.categories)),
-        *(line[:2] for line in balance_lines(balance)),
-    ]
-    return Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, lines)))
 
 
 def _people(results: Results) -> Table:

@@ -17,7 +17,6 @@ from casewise.cases import (
 )
 from casewise.errors import InputError
 from casewise.sheets import to_json
-from casewise_study.study.block_balance import balance
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.collected import Collected
@@ -41,7 +40,7 @@ from casewise_study.votes.result_files import (
     to_csv,
     to_utc,
 )
-from casewise_study.votes.results import Results, as_results_record, plain
+from casewise_study.votes.results import Results, as_results_record
 from casewise_study.votes.screening import PersonScreen
 
 _ARMS = (Arm.SAFE, Arm.UNSAFE, Arm.NONE)
@@ -109,7 +108,6 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         UsageError: Something stands at ``out`` that may not be replaced.
     """
     check_free(out, EXPORT, force=choices.force)
-    evenness = balance(_as_judged(results), study_cases(results.study))
     cases = voted_cases(results.study, results.collected, results.left_out)
     votes = vote_rows(results)
     names = names_of(VOTE_COLUMNS)
@@ -122,12 +120,12 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         people_columns.remove("remark")
     if not choices.with_demographics:
         people_columns.remove("demographics")
-    summary = to_json(as_results_record(results) | {"balance": plain(evenness)})
+    summary = to_json(as_results_record(results))
     texts = {
         VOTES: to_csv(columns, votes),
         PEOPLE: to_csv(people_columns, person_rows(results)),
         CHECKS: to_csv(names_of(CHECK_COLUMNS), map(row_of, results.collected.checks)),
-        "data-card.md": data_card(results, evenness, choices),
+        "data-card.md": data_card(results, choices),
         "summary.json": summary,
     }
     with new_folder(out, EXPORT, force=choices.force) as new:
@@ -136,19 +134,6 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         _write_parquet(new / "votes.parquet", columns, votes)
         write_cases(cases, new / "cases.jsonl")
     return summary
-
-
-def _as_judged(results: Results) -> Study:
-    """The study with the blocks that people judged, where they were drawn as people came."""
-    study = results.study
-    if not study.collection.is_sequential:
-        return study
-    judged = defaultdict[str, list[int]](list)
-    for vote in results.collected.votes:
-        if vote.counted:
-            judged[vote.rater].append(study.places[vote.case_id])
-    design = study.design.model_copy(update={"blocks": tuple(map(tuple, judged.values()))})
-    return study.model_copy(update={"design": design})
 
 
 def vote_rows(results: Results) -> list[dict[str, Any]]:

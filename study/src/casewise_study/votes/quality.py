@@ -1,14 +1,11 @@
 """Quality of each person's votes; effects of time, position and panel; the times of a pilot."""
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
-from casewise.errors import UsageError
 from casewise.statistics import (
     Estimate,
     FloatArray,
@@ -19,18 +16,8 @@ from casewise.statistics import (
     kruskal_wallis,
 )
 from casewise_study.statistics.dawid_skene import DawidSkene
-from casewise_study.study.planning import PilotTimes
-from casewise_study.study.reading_times import QUESTION, USUAL, count_words, pages_of, reading
-from casewise_study.study.schema import Study
-from casewise_study.votes.collected import (
-    CheckRecord,
-    Collected,
-    PersonRecord,
-    PersonStatus,
-    VoteRecord,
-    VoteTable,
-)
-from casewise_study.votes.result_files import row_of, to_utc
+from casewise_study.votes.collected import PersonRecord, VoteTable
+from casewise_study.votes.result_files import row_of
 from casewise_study.votes.screening import PersonScreen, Screened
 
 
@@ -194,55 +181,3 @@ def panel_effect(table: VoteTable, people: Sequence[PersonRecord]) -> PanelEffec
         statistic=test.statistic if test.groups > 1 else math.nan,
         p=test.p,
     )
-
-
-def measured_times(pilot: Study, collected: Collected) -> PilotTimes:
-    """Measure how long the people of a pilot took, of those who finished it.
-
-    A page counts for ``timing.most_seconds`` at most, since whoever takes longer has paused. What
-    is read before the clock runs and after it, consent and debriefing, is taken by its words.
-
-    Args:
-        pilot: As it was served, with its cases.
-        collected: What it collected.
-
-    Raises:
-        UsageError: Nobody finished it with known times.
-    """
-    read = reading(pilot)
-    pages, words = defaultdict[str, list[float]](list), Counter[str]()
-    timed: list[tuple[VoteRecord | CheckRecord, int]] = [
-        *((vote, read.cells[pilot.places[vote.case_id]]) for vote in collected.votes),
-        *((check, read.checks[check.check]) for check in collected.checks),
-    ]
-    for answer, count in timed:
-        if answer.seconds is not None:
-            pages[answer.rater].append(answer.seconds)
-            words[answer.rater] += count + count_words(QUESTION)
-    unclocked = read.unclocked_minutes(USUAL)
-    factors, besides, sessions = [], [], []
-    for person in collected.people:
-        spent = pages[person.rater]
-        done = person.status is PersonStatus.COMPLETED and _is_whole(pilot, person, len(spent))
-        if not (done and person.started and person.ended):
-            continue
-        session = (to_utc(person.ended) - to_utc(person.started)).total_seconds()
-        judging = sum(min(seconds, pilot.timing.most_seconds) for seconds in spent)
-        rest = unclocked + max(0.0, session - sum(spent)) / 60
-        factors.append(judging / read.seconds(USUAL, words[person.rater], len(spent)))
-        besides.append(rest)
-        sessions.append(judging / 60 + rest)
-    if not sessions:
-        raise UsageError(
-            f"--from-pilot: nobody has finished the pilot {pilot.id!r} with known times"
-        )
-    whole = (min(sessions), max(sessions))
-    middle = median(factors), median(besides), median(sessions)
-    return PilotTimes(len(sessions), *middle, whole)
-
-
-def _is_whole(pilot: Study, person: PersonRecord, pages: int) -> bool:
-    """Tell whether so many pages with times are all that the person was shown."""
-    if person.block is None:
-        return pilot.collection.is_sequential and pages > 0
-    return pages == len(pages_of(pilot, person.block))

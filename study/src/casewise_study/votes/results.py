@@ -13,7 +13,7 @@ from casewise.cases import Side
 from casewise.statistics import Estimate, agreement
 from casewise_study.statistics.dawid_skene import DawidSkene, dawid_skene
 from casewise_study.statistics.two_way import TwoWay
-from casewise_study.study.planning import session_pay
+from casewise_study.study.planning import forecast
 from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_rules import Rule
 from casewise_study.votes.cells import (
@@ -205,7 +205,7 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     statuses = Counter(person.status for person in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
     minutes = median_minutes(study, collected)
-    paid = session_pay(study)
+    paid = forecast(study).pay_each
     known = collected.identity
     return Funnel(
         came=len(collected.people),
