@@ -28,7 +28,7 @@ from support.exchanged import write_prolific  # noqa: E402
 from support.postgres import Postgres  # noqa: E402
 from support.studies import write_arms  # noqa: E402
 
-from casewise_study.store.standing import Vacancy  # noqa: E402
+from casewise_study.store.places import Vacancy  # noqa: E402
 from casewise_study.store.study_store import Store  # noqa: E402
 from casewise_study.study.schema import Platform  # noqa: E402
 from casewise_study.study.study_file import load_study  # noqa: E402

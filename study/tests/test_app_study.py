@@ -44,7 +44,7 @@ def test_from_the_address_to_the_code(server: Serving) -> None:
         ada.answer("unsafe", confidence="", reason="")
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
         personal = ada.personal_code
-    votes = server.rows("SELECT seconds, confidence, reason FROM vote")
+    votes = server.rows("SELECT seconds, confidence, reason FROM answer WHERE place IS NOT NULL")
     assert set(votes) <= {(3, 5, "because \n of this"), (3, None, None)}
     assert server.rows("SELECT panel, attempts FROM participant") == [("wave-2", 2)]
     # The person's own address, or the personal code, leads to the code again; the id alone doesn't.
@@ -80,7 +80,7 @@ def test_who_fails_or_declines_gets_a_code_and_no_block(server: Serving) -> None
         zoe.send("/consent", agree="no")
         assert (zoe.at, zoe.code) == ("/declined", "WITHDRAWN")
     assert server.rows("SELECT status FROM participant") == ["screened_out"]
-    assert not server.rows("SELECT * FROM assignment")
+    assert not server.rows("SELECT * FROM participant WHERE block IS NOT NULL")
 
 
 def test_an_answer_that_comes_too_soon_is_kept_on_the_page(server: Serving) -> None:
@@ -115,7 +115,7 @@ def test_back_double_and_two_tabs_change_nothing(server: Serving) -> None:
         ada.get("/page/2")
         ada.finish()
         assert ada.client.get("/page/1").url.path == "/done"
-    assert server.rows("SELECT verdict FROM vote") == ["safe"] * 3
+    assert server.rows("SELECT verdict FROM answer WHERE place IS NOT NULL") == ["safe"] * 3
 
 
 def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
@@ -157,8 +157,8 @@ def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
         assert late.code == "SCREENED-OUT"
     with Guest(server) as zoe:
         assert "This study is complete" in zoe.page.text
-    counted = "SELECT count(*) FROM vote JOIN assignment a USING (participant) WHERE a.status = "
-    assert server.rows(f"{counted}'completed'") == [6]
+    counted = "SELECT count(*) FROM answer JOIN participant p ON p.id = participant "
+    assert server.rows(f"{counted}WHERE counts AND place IS NOT NULL") == [6]
 
 
 def test_a_platform(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def administrate(server: Serving) -> None:
         (rater,) = server.rows("SELECT rater FROM participant")
         assert rater in admin.page.text
         assert "Deleted" in admin.send("/admin/purge", rater=rater).text
-        assert not server.rows("SELECT * FROM vote")
+        assert not server.rows("SELECT * FROM answer")
     with Guest(server) as other:
         for path in ("/admin/votes.csv", "/admin/cells"):
             assert other.get(path).status_code == 403
@@ -314,4 +314,6 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
             assert "<script>" not in ada.page.text
             assert "{{ 7 * 7 }}" in ada.page.text
             ada.answer(reason=HOSTILE)
-        assert server.rows("SELECT DISTINCT reason FROM vote") == [HOSTILE]
+        assert server.rows("SELECT DISTINCT reason FROM answer WHERE place IS NOT NULL") == [
+            HOSTILE
+        ]

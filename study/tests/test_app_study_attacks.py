@@ -48,8 +48,7 @@ LINE = re.compile(r"\S+ (GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|OTHER) (\S+) \d{
 
 def answers(server: Serving) -> list[Any]:
     """Every answer that the server has taken, to cases and to checks."""
-    votes = "SELECT participant, position, verdict, reason FROM vote UNION ALL "
-    return server.rows(votes + "SELECT participant, position, passed, name FROM check_answer")
+    return server.rows("SELECT participant, position, verdict, reason, check_id FROM answer")
 
 
 @pytest.fixture
@@ -165,13 +164,13 @@ def test_a_platforms_id_alone_lets_nobody_in(tmp_path: Path) -> None:
                 assert other.get(ada.own_address).url.path == "/page/2"
                 assert tab.come_back(code).url.path == "/page/2"
                 assert tab.finish().code == "COMPLETED-OK"
-                assert len(server.rows("SELECT * FROM vote")) == 3
+                assert len(server.rows("SELECT * FROM answer WHERE place IS NOT NULL")) == 3
     with Serving(tmp_path / "study.yaml") as server, Guest(server, "/resume") as phone:
         phone.come_back(code)
         phone.get("/withdraw")
         phone.send("/withdraw")
         assert "You have withdrawn" in phone.page.text
-        assert not server.rows("SELECT * FROM vote")
+        assert not server.rows("SELECT * FROM answer")
 
 
 def test_personal_codes_can_not_be_guessed_fast(server: Serving, ada: Guest, cli: Cli) -> None:
@@ -250,7 +249,7 @@ def inject(server: Serving, ada: Guest) -> None:
     for position, nasty in enumerate(NASTY[:3], 2):
         ada.get(f"/page/{position}")
         assert ada.answer(reason=nasty).status_code == 200
-    reasons = server.rows("SELECT reason FROM vote")
+    reasons = server.rows("SELECT reason FROM answer WHERE place IS NOT NULL")
     assert len(set(reasons) & set(NASTY[:3])) >= 2
 
 

@@ -57,12 +57,12 @@ class Voters:
 
 
 def reasons(path: Path) -> set[str]:
-    return set(rows(path, "SELECT reason FROM vote"))
+    return set(rows(path, "SELECT reason FROM answer WHERE place IS NOT NULL"))
 
 
 def kept(path: Path) -> list[Any]:
     """All that is known of people and their answers."""
-    tables = ("participant", "assignment", "vote", "check_answer")
+    tables = ("participant", "answer")
     return [rows(path, f"SELECT * FROM {table}") for table in tables]
 
 
@@ -101,7 +101,7 @@ def test_serving_and_exporting_from_a_backup_give_the_same_votes(
             assert bob.at == "/page/2"
             assert bob.finish().code == "COMPLETED"
             assert ada.come_back(code).url.path == "/done"
-        assert server.rows("SELECT status FROM assignment") == ["completed"] * 2
+        assert server.rows("SELECT status FROM participant") == ["completed"] * 2
 
 
 def test_what_can_not_be_backed_up_is_told_and_leaves_nothing(
@@ -133,7 +133,7 @@ def test_what_can_not_be_backed_up_is_told_and_leaves_nothing(
             assert "file is no folder" in refused("--out", "file", *force)
         gone = ("--out", "b", "--database", "gone.db")
         assert "gone.db: no such file" in refused(*gone)
-        assert "can't be backed up" in refused("--out", "b", "--database", "torn.db")
+        assert "damaged" in refused("--out", "b", "--database", "torn.db")
         call = ("annotate", "backup", study.name, "--out", "backup")
         assert cli_inside(*call).returncode == 0
         assert "--force to replace it" in refused("--out", "backup")
@@ -162,7 +162,7 @@ def test_what_can_not_be_restored_is_told_and_leaves_nothing(
     for folder, options, words in (
         ("cases.jsonl", ("--out", "new"), "not a backup of a study"),
         ("absent", ("--out", "new"), "not a backup of a study"),
-        ("torn", ("--out", "new"), "can't be restored"),
+        ("torn", ("--out", "new"), "damaged, or no database"),
         ("backup", ("--out", "."), "name a new or an empty folder"),
         ("backup", ("--out", "new", "--database", "sqlite:///x.db"), "leave it out"),
     ):
@@ -244,7 +244,7 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
     }
     # Each person's answer to the attention check is no vote.
     assert len(taken - reasons(tmp_path / "again/study.db")) <= PEOPLE
-    holding = "SELECT count(*) FROM assignment WHERE status IN ('active', 'completed')"
+    holding = "SELECT count(*) FROM participant WHERE counts"
     assert rows(tmp_path / "again/study.db", holding) == [PEOPLE]
 
 

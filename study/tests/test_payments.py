@@ -215,7 +215,7 @@ def test_a_break_of_twenty_hours_is_no_work(tmp_path: Path, cli: Cli) -> None:
         for seconds in (30, 20 * 3600, 30, 30):
             ada.answer(seconds=seconds)
         assert ada.code == "COMPLETED"
-        taken = "SELECT seconds FROM vote UNION ALL SELECT seconds FROM check_answer"
+        taken = "SELECT seconds FROM answer"
         assert sorted(server.rows(taken)) == [30, 30, 30, 600]
     exported(cli)
     card = (tmp_path / "out/data-card.md").read_text("utf-8")

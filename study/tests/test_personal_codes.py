@@ -52,7 +52,7 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
             assert (one.code, one.personal_code) == ("COMPLETED", early)
             assert "by writing to the address below with your personal code" in one.page.text
         assert ada.personal_code != bob.personal_code
-        assert len(server.rows("SELECT * FROM vote")) == 6
+        assert len(server.rows("SELECT * FROM answer WHERE place IS NOT NULL")) == 6
 
         def purge(code: str) -> tuple[int, str]:
             done = cli_inside("annotate", "purge", path.name, "--code", code)
@@ -62,7 +62,7 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
         status, said = purge(f" {ada.personal_code.lower()} ")
         assert status == 0
         assert f"deleted: every answer of {gone}" in said
-        held = "SELECT DISTINCT rater FROM vote JOIN participant ON participant.id = participant"
+        held = "SELECT DISTINCT rater FROM answer JOIN participant ON participant.id = participant"
         assert server.rows(held) == [stays]
         status, said = purge(ada.personal_code)
         assert (status, "the study knows no such person" in said) == (2, True)
@@ -71,4 +71,4 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
         # On the administrator's page too.
         with Guest(server, f"/admin/enter/{ADMIN}") as admin:
             assert "Deleted" in admin.send("/admin/purge", rater=bob.personal_code).text
-        assert not server.rows("SELECT * FROM vote")
+        assert not server.rows("SELECT * FROM answer WHERE place IS NOT NULL")

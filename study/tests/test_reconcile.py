@@ -13,7 +13,7 @@ from support.studies import ADMIN, exported, read_csv, write_arms, write_study
 DONE, WAITING, BACK = "APPROVED", "AWAITING REVIEW", "RETURNED"
 Say = Callable[..., str]
 
-HOLDING = "SELECT participant FROM assignment WHERE status IN ('active', 'completed') ORDER BY 1"
+HOLDING = "SELECT id FROM participant WHERE counts ORDER BY 1"
 """Those whose votes count."""
 
 
@@ -63,11 +63,11 @@ def test_invented_ids_keep_nobody_out_and_one_command_frees_their_places(
         # Honest people get in, and finish.
         assert {come(server, 100 + number) for number in range(6)} == {"/done"}
         assert not is_complete(server)
-        votes = server.rows("SELECT count(*) FROM vote")
+        votes = server.rows("SELECT count(*) FROM answer WHERE place IS NOT NULL")
         said = say(*((100 + number, WAITING) for number in range(4)))
         assert "4 people confirmed, 6 lost a place, 4 got one" in said
         assert "of 6 places 2 are free, 0 held, and 0 held or completed by people" in said
-        assert server.rows("SELECT count(*) FROM vote") == votes
+        assert server.rows("SELECT count(*) FROM answer WHERE place IS NOT NULL") == votes
         with Guest(server, f"/admin/enter/{ADMIN}") as admin:
             assert "4 of 6 blocks completed" in admin.page.text
         # The whole export: each case has its two votes, from confirmed people.
@@ -99,7 +99,7 @@ def test_who_is_returned_or_rejected_loses_the_place_and_may_get_it_back(
     come(server, 3)
     say((2, DONE), (3, DONE))
     assert server.rows(HOLDING) == [1, 3]
-    assert server.rows("SELECT count(*) FROM vote") == [9]
+    assert server.rows("SELECT count(*) FROM answer WHERE place IS NOT NULL") == [9]
 
 
 def test_who_came_after_the_export_goes_on_and_counts_by_the_next(
@@ -147,7 +147,7 @@ def test_sequential_collection_decides_by_confirmed_votes_alone(tmp_path: Path, 
         honest = [(number, DONE) for number in range(100, 109)]
         assert "9 people confirmed" in say(*honest)
         assert min(server.rows(HOLDING)) > 9
-        votes = "SELECT place, count(*) FROM vote WHERE participant IN"
+        votes = "SELECT place, count(*) FROM answer WHERE place IS NOT NULL AND participant IN"
         counts = server.rows(f"{votes} ({HOLDING.split(' ORDER')[0]}) GROUP BY place")
         assert max(number for _, number in counts) <= 3
         before = server.rows(HOLDING)
@@ -159,7 +159,7 @@ def test_a_bad_export_is_refused_and_changes_nothing(
     server: Serving, tmp_path: Path, cli: Cli, say: Say
 ) -> None:
     come(server, 1)
-    state = "SELECT p.status, confirmed, a.status FROM participant p JOIN assignment a"
+    state = "SELECT status, confirmed, counts FROM participant"
     before = server.rows(state)
     file = tmp_path / "export.csv"
     write_prolific(file, (account(1), DONE, "C0FFEE"))

@@ -106,7 +106,7 @@ def test_blocks_ask_all_cells_alike_and_stay_after_a_restart(tmp_path: Path) -> 
     path = write_sequential(tmp_path)
     with Serving(path) as server:
         guests = [Guest(server).begin() for _ in range(9)]
-        drawn = server.rows("SELECT drawn FROM assignment")
+        drawn = server.rows("SELECT drawn FROM participant")
         load = Counter(" ".join(drawn).split())
         # All cells are asked nearly alike.
         assert (len(load), max(load.values()) - min(load.values()) <= 2) == (12, True)
@@ -116,7 +116,7 @@ def test_blocks_ask_all_cells_alike_and_stay_after_a_restart(tmp_path: Path) -> 
         for guest in guests:
             guest.client.close()
     with Serving(path) as server, Guest(server, own) as again:
-        assert server.rows("SELECT drawn FROM assignment") == drawn
+        assert server.rows("SELECT drawn FROM participant") == drawn
         assert again.at == "/page/3"
         assert again.page.text.split("blockquote")[1] == shown.split("blockquote")[1]
 

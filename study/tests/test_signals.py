@@ -48,8 +48,10 @@ def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path, cli: C
         assert other == ["4", "0", "0", "", "", "", ""]
         ada.get("/withdraw")
         ada.send("/withdraw")
-        assert server.rows("SELECT DISTINCT participant FROM page_signal") == [2]
-        assert not server.rows("SELECT * FROM about_answer WHERE participant = 1")
+        assert server.rows(
+            "SELECT DISTINCT participant FROM answer WHERE honeypot IS NOT NULL"
+        ) == [2]
+        assert not server.rows("SELECT * FROM participant WHERE about != '{}' AND id = 1")
 
 
 def test_a_study_without_such_rules_records_nothing(tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ def test_a_study_without_such_rules_records_nothing(tmp_path: Path) -> None:
         ada.answer(watched="2 2.5 0 0", word="x")
         ada.finish()
         assert ada.at == "/done"
-        assert not server.rows("SELECT * FROM page_signal")
+        assert not server.rows("SELECT * FROM answer WHERE honeypot IS NOT NULL")
 
 
 @pytest.fixture(scope="module")

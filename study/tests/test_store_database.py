@@ -36,13 +36,13 @@ def test_what_is_no_database_of_a_study_is_refused(tmp_path: Path, cli: Cli) -> 
         assert (done.returncode, "--database" in done.stderr) == (2, True), address
     (tmp_path / "notes.txt").write_text("no database\n" * 100, "utf-8")
     done = cli(*SERVE, "--database", "notes.txt")
-    assert "notes.txt: no database of a study" in " ".join(done.stderr.split())
+    assert "notes.txt: damaged, or no database of a study" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(
     ("command", "change"),
     [
-        ("export", "DROP TABLE exclusion"),
+        ("export", "DROP TABLE second_account"),
         ("reconcile", "ALTER TABLE participant DROP COLUMN confirmed"),
         ("serve", "ALTER TABLE participant ADD COLUMN age INTEGER"),
     ],
@@ -54,6 +54,8 @@ def test_a_database_of_another_form_is_refused(
     assert cli(*SERVE).returncode == 2
     with closing(sqlite3.connect(path.with_suffix(".db"))) as connection:
         connection.execute(change)
+        connection.execute("PRAGMA journal_mode = DELETE")
+    before = path.with_suffix(".db").read_bytes()
     (tmp_path / "export.csv").write_text("Participant id,Submission id,Status\n", "utf-8")
     more = {"export": ("--out", "o"), "reconcile": ("export.csv",)}
     call = ("annotate", command, path.name, *more.get(command, ()))
@@ -61,6 +63,7 @@ def test_a_database_of_another_form_is_refused(
     assert (done.returncode, done.stdout, done.stderr.count("error: ")) == (2, "", 1)
     assert "no database of a study as this version of casewise makes it" in done.stderr
     assert not (tmp_path / "o").exists()
+    assert path.with_suffix(".db").read_bytes() == before
 
 
 def test_secrets_are_made_once_and_for_their_owner(

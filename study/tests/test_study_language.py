@@ -195,4 +195,4 @@ def test_answers_about_oneself_are_optional_and_apart(tmp_path: Path, cli: Cli) 
         assert done.returncode == 0
         with Guest(server, f"/admin/enter/{ADMIN}") as admin:
             assert "All well" not in admin.page.text
-        assert not server.rows("SELECT * FROM about_answer")
+        assert not server.rows("SELECT * FROM participant WHERE about IS NOT NULL")

@@ -192,7 +192,7 @@ def test_signatures_count_where_they_exist_and_keys_may_be_away(
         assert "can't be checked at the moment" in ada.page.text
 
 
-COUNTED = "SELECT participant FROM assignment WHERE status = 'completed' ORDER BY 1"
+COUNTED = "SELECT id FROM participant WHERE counts ORDER BY 1"
 
 LEAVE_OUT = {"browser": "leave_out", "address": "count", "minutes": 10}
 
@@ -242,7 +242,7 @@ def test_one_address_range_within_minutes(tmp_path: Path) -> None:
         seven = come("seven", "2001:db8:0:ff::2", 0)  # the same 56 bits
         found = server.rows("SELECT participant, other FROM second_account")
         assert found == [(bob, ada), (seven, six)]
-        spare = server.rows("SELECT participant FROM assignment WHERE status = 'abandoned'")
+        spare = server.rows("SELECT id FROM participant WHERE NOT counts")
         assert spare == [bob, seven]
         everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
         for kept in (b"192.0.2", b"2001:db8", b"198.51"):

@@ -105,9 +105,9 @@ def test_one_command_collects_until_those_who_pass_the_screening_have_judged_all
     assert server.process.returncode == 0
     assert "excluded by the screening: 1 people" in said
     assert "complete: each case has its votes" in said
-    (reason,) = server.rows("SELECT reason FROM exclusion")
+    (reason,) = server.rows("SELECT excluded FROM participant WHERE excluded IS NOT NULL")
     assert reason.startswith("screening: failed 1")
-    assert server.rows("SELECT count(*) FROM vote") == [16]
+    assert server.rows("SELECT count(*) FROM answer WHERE place IS NOT NULL") == [16]
     done = cli_inside("annotate", "export", "study.yaml", "--out", "votes")
     assert done.returncode == 0, done.stderr
     card = (tmp_path / "votes/data-card.md").read_text("utf-8")

@@ -134,10 +134,8 @@ def test_leaving_copying_and_pasting_are_counted_and_hidden_text_is_hidden(
     trap.evaluate("one => { one.value = one.parentElement.textContent.match(/write (\\w+)/)[1] }")
     on_with()
     page.wait_for_url("**/done")
-    pages = "SELECT honeypot, left > 0, copied + pasted > 0, away FROM page_signal WHERE "
-    found = server.rows(
-        pages + "participant = (SELECT participant FROM page_signal WHERE honeypot)"
-    )
+    pages = "SELECT honeypot, left > 0, copied + pasted > 0, away FROM answer WHERE "
+    found = server.rows(pages + "participant = (SELECT participant FROM answer WHERE honeypot)")
     trapped, left, copied, away = map(sum, zip(*found, strict=True))
     assert (len(found), trapped, left, copied) == (4, 1, 1, 2)
     assert 1.2 <= away < 20

@@ -23,8 +23,9 @@ from casewise_study.app_study.site import (
     place_of,
 )
 from casewise_study.app_study.study_guard import SIGNATURES, KeysUnavailableError
-from casewise_study.store.people import REMARK, TOOL
-from casewise_study.store.standing import Person, Taken, Vacancy, Visitor
+from casewise_study.store.places import Vacancy
+from casewise_study.store.study_store import REMARK, TOOL, Visitor
+from casewise_study.store.tables import Person
 from casewise_study.study.accounts import (
     ACCOUNT_FORM,
     ACCOUNT_PARAMETER,
@@ -321,7 +322,10 @@ def _add_cases(app: FastAPI, site: Site) -> None:
             return site.case_page(known, person, sent, problem)
         ask = site.study.ask
         assert person.block is not None
-        step = site.store.answer(
+        if site.store.wait(person):
+            problem = site.say("Please read the case first: the answer was not taken yet.")
+            return site.case_page(known, person, sent, problem)
+        after = site.store.answer(
             person.key,
             number - 1,
             sent.verdict,
@@ -329,12 +333,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
             reason=sent.reason if ask.reason else None,
             signals=sent.signals(site.study, person.block, number - 1, sent.reason),
         )
-        if step is None:
-            return site.lost()
-        if step.taken is Taken.TOO_SOON:
-            problem = site.say("Please read the case first: the answer was not taken yet.")
-            return site.case_page(known, person, sent, problem)
-        return go(place_of(step.person))
+        return go(place_of(after))
 
 
 def _add_end(app: FastAPI, site: Site) -> None:

@@ -18,8 +18,8 @@ from casewise_study.app_study.study_guard import (
     Sessions,
     Settings,
 )
-from casewise_study.store.standing import Person, Visitor
-from casewise_study.store.study_store import Store
+from casewise_study.store.study_store import Store, Visitor
+from casewise_study.store.tables import Person
 from casewise_study.study.page_signals import SentSignals, hidden_word
 from casewise_study.votes.collected import PersonStatus
 

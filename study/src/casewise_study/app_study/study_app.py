@@ -33,7 +33,7 @@ from casewise_study.app_study.site import (
 )
 from casewise_study.app_study.study_guard import Settings, StudyGuard
 from casewise_study.store.database import StoreUnavailableError
-from casewise_study.store.standing import Progress
+from casewise_study.store.places import Progress
 from casewise_study.store.study_store import Store
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.schema import Arm, Study
@@ -158,7 +158,7 @@ def serve(
         app_base.serve(app, listening, done)
         if app.unanswered:
             many = "1 request" if app.unanswered == 1 else f"{app.unanswered} requests"
-            why = store.trouble or "they took too long"
+            why = "they took too long"
             print(
                 f"casewise: {many} had no answer when the server stopped: {why}. What was answered "
                 "before is kept; these people send their last answer again",
@@ -193,12 +193,13 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
     """
     votes = Counter(vote.rater for vote in collected.votes)
     decided = decided_cases(cell_stops(study, vote_table(study, collected)))
+    spent = [vote.seconds for vote in collected.votes if vote.counted]
     passed = sum(check.passed for check in collected.checks)
     return {
         "progress": progress,
         "arms": [_arm(study, progress, arm, decided) for arm in study.arms],
         "funnel": _funnel(progress),
-        "seconds": seconds(median(progress.seconds) if progress.seconds else None),
+        "seconds": seconds(median(spent) if spent else None),
         "checks": f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
         "flagged": [
             (person.rater, "; ".join(flag.reason for flag in person.flags))

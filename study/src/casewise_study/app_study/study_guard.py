@@ -21,7 +21,7 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 from casewise.cases import digest
 from casewise.errors import UsageError
 from casewise_study.app_base import App, Guard, Write, constant_time_equal, security_headers
-from casewise_study.store.standing import Visitor
+from casewise_study.store.study_store import Visitor
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.schema import Platform
 

@@ -20,7 +20,7 @@ from casewise_study.study.study_file import load_study
 from casewise_study.study.study_texts import text_warnings
 
 if TYPE_CHECKING:
-    from casewise_study.store.standing import Progress
+    from casewise_study.store.places import Progress
     from casewise_study.store.study_store import Store
     from casewise_study.study.accounts import Secrets
 
@@ -263,7 +263,7 @@ def serve(
     from casewise_study.app_base import listen
     from casewise_study.app_study.study_app import serve as serve_study
     from casewise_study.app_study.study_guard import Settings
-    from casewise_study.store.standing import Progress
+    from casewise_study.store.places import Progress
     from casewise_study.store.study_store import Store
 
     study = load_study(file)

@@ -3,24 +3,21 @@
 A copy of SQLite's file alone lacks what was answered last: that stands in the write-ahead log.
 """
 
-import contextlib
-import sqlite3
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, Table, func, insert, select, text
+from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy.exc import DatabaseError
 
 from casewise.cases import CASEBENCH, STARTER
 from casewise.errors import InputError, UsageError
 from casewise.files import new_file, read_bytes
-from casewise_study.store.database import Database, make_tables, read_address
-from casewise_study.store.tables import metadata, study
+from casewise_study.store.database import Database, open_read_only, read_address
+from casewise_study.store.tables import Answer, Base, Person, Served, SharedTrait
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
 from casewise_study.votes.result_files import NEW_FILES, FolderKind, new_folder
 
-_BUSY_SECONDS = 30
 _ROWS = 1000
 """Rows that are copied at once."""
 
@@ -59,7 +56,8 @@ def back_up(file: Path, address: str, out: Path, *, force: bool = False) -> Back
     own = file.with_suffix(".db").name
     names = frozenset(Path(name).parts[0] for name in (*parts, own))
     with new_folder(out, FolderKind(names, own), force=force) as new:
-        counts = _copy(of, address, new / own, parts, "backed up")
+        counts = _copy(of, address, f"sqlite:///{new / own}", "backed up")
+        _copy_parts(parts, new)
     return Backup(file.name, *counts, left_out)
 
 
@@ -75,29 +73,55 @@ def restore_study(folder: Path, out: Path, address: str | None = None) -> Backup
         UsageError: ``out`` or the database holds something.
         InputError: No backup, or a damaged one.
     """
+    if address is not None and read_address(address).get_backend_name() == "sqlite":
+        raise UsageError("--database: SQLite is restored into the folder; leave it out")
     file = _study_file(folder)
     of = load_study(file)
     source = file.with_suffix(".db")
     parts, left_out = _parts(file, of)
     with new_folder(out, NEW_FILES) as new:
-        own = new / source.name
-        counts = _copy(of, f"sqlite:///{source}", own, parts, "restored")
-        if address is not None:
-            _load(own, address)
-            own.unlink()
+        own = f"sqlite:///{new / source.name}"
+        counts = _copy(of, f"sqlite:///{source}", address or own, "restored")
+        _copy_parts(parts, new)
     return Backup(file.name, *counts, left_out)
 
 
-def _copy(of: Study, address: str, own: Path, parts: dict[str, Path], done: str) -> tuple[int, int]:
-    """Copy a database and the files beside it; the number of people and votes."""
+def _copy(of: Study, source: str, target: str, done: str) -> tuple[int, int]:
+    """Write all rows, as of one moment, to an empty database; the numbers of people and votes."""
+    reading_from, copy = open_read_only(source), Database(target)
     try:
-        _save(address, own)
-        counts = _counted(own, of.id)
-    except sqlite3.DatabaseError as error:
-        file = Path(read_address(address).database or "")
-        raise InputError(f"can't be {done}: {error}", file=file) from None
-    _copy_parts(parts, own.parent)
+        with reading_from.connect() as reading, reading.begin(), copy.engine.begin() as writing:
+            name = reading.execute(select(Served.name)).scalar()
+            if name != of.id:
+                raise UsageError(f"the database holds the study {name!r}, not {of.id!r}")
+            if writing.execute(select(Served.id)).first():
+                raise UsageError("--database: holds a study already; give an empty database")
+            for table in Base.metadata.sorted_tables:
+                rows = reading.execute(select(table)).mappings()
+                while some := rows.fetchmany(_ROWS):
+                    writing.execute(insert(table), [dict(row) for row in some])
+            if writing.dialect.name == "postgresql":
+                for row in (Person, SharedTrait):
+                    _continue_numbers(writing, row.__tablename__)
+            people = select(func.count()).select_from(Person).where(~Person.purged)
+            votes = select(func.count()).select_from(Answer).where(Answer.place.is_not(None))
+            counts = (writing.execute(people).scalar_one(), writing.execute(votes).scalar_one())
+        # One file that lacks nothing; the server switches the write-ahead log on again.
+        copy.set_pragma("journal_mode = DELETE")
+    except DatabaseError as error:
+        file = Path(read_address(source).database or "")
+        raise InputError(f"can't be {done}: {error.orig}", file=file) from None
+    finally:
+        reading_from.dispose()
+        copy.engine.dispose()
     return counts
+
+
+def _continue_numbers(connection: Connection, table: str) -> None:
+    """Let new rows take the numbers after those that were written."""
+    sequence = f"pg_get_serial_sequence('{table}', 'id')"
+    last = f"SELECT setval({sequence}, max(id)) FROM {table} HAVING max(id) IS NOT NULL"
+    connection.execute(text(last))
 
 
 def _study_file(folder: Path) -> Path:
@@ -136,78 +160,3 @@ def _copy_parts(parts: dict[str, Path], new: Path) -> None:
     for name, source in parts.items():
         with new_file(new / name, sync=True, mode=0o600) as copy:
             copy.write_bytes(read_bytes(source))
-
-
-def _save(address: str, to: Path) -> None:
-    """Write a database to an SQLite file, as of one moment."""
-    url = read_address(address)
-    with new_file(to, sync=True, mode=0o600) as new:
-        if url.get_backend_name() != "sqlite":
-            with _both(address, new) as (server, file):
-                snapshot = server.engine.execution_options(isolation_level="REPEATABLE READ")
-                _copy_rows(snapshot, file.engine)
-        else:
-            with _opened(Path(url.database or "")) as database, _opened(new) as copy:
-                # All pages in one step: a snapshot, which neither waits for writers nor stops them.
-                database.backup(copy)
-        with _opened(new) as copy:
-            # One file that lacks nothing; the server switches the write-ahead log on again.
-            copy.execute("PRAGMA journal_mode = DELETE").close()
-
-
-def _load(copy: Path, address: str) -> None:
-    """Write an SQLite file's rows to an empty PostgreSQL, all or none; the file may be changed."""
-    if read_address(address).get_backend_name() == "sqlite":
-        raise UsageError("--database: SQLite is restored into the folder; leave it out")
-    with _both(address, copy) as (server, file):
-        if server.read(lambda connection: connection.execute(select(study)).first()):
-            raise UsageError("--database: holds a study already; give an empty database")
-        _copy_rows(file.engine, server.engine)
-
-
-@contextlib.contextmanager
-def _both(address: str, path: Path) -> Iterator[tuple[Database, Database]]:
-    """A PostgreSQL and an SQLite file, both with the tables of a study."""
-    with contextlib.ExitStack() as stack:
-        databases = (Database(address), Database(f"sqlite:///{path}"))
-        for database in databases:
-            stack.callback(database.close)
-            make_tables(database)
-        yield databases
-
-
-def _copy_rows(source: Engine, target: Engine) -> None:
-    with source.connect() as reading, reading.begin(), target.begin() as writing:
-        for table in metadata.sorted_tables:
-            rows = reading.execute(select(table)).mappings()
-            while some := rows.fetchmany(_ROWS):
-                writing.execute(insert(table), [dict(row) for row in some])
-            if writing.dialect.name == "postgresql" and "id" in table.c and table is not study:
-                _continue_numbers(writing, table)
-
-
-def _continue_numbers(connection: Connection, table: Table) -> None:
-    """Let new rows take the numbers after those that were written."""
-    number = connection.execute(select(func.max(table.c.id))).scalar_one()
-    if number is not None:
-        sequence = text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :number)")
-        connection.execute(sequence, {"table": table.name, "number": number})
-
-
-def _counted(copy: Path, name: str) -> tuple[int, int]:
-    """Check a copy, and count its people and votes."""
-    with _opened(copy) as database:
-        (said,) = database.execute("PRAGMA integrity_check(1)").fetchone()
-        if said != "ok" or database.execute("PRAGMA foreign_key_check").fetchone():
-            raise sqlite3.DatabaseError(f"damaged ({said})")
-        (found,) = database.execute("SELECT name FROM study").fetchone() or ("",)
-        if found != name:
-            raise UsageError(f"the database holds the study {found!r}, not {name!r}")
-        counts: tuple[int, int] = database.execute(
-            "SELECT count(*), (SELECT count(*) FROM vote) FROM participant WHERE NOT purged"
-        ).fetchone()
-    return counts
-
-
-def _opened(path: Path) -> contextlib.closing[sqlite3.Connection]:
-    return contextlib.closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None))

@@ -1,7 +1,6 @@
 """The database: connections, tables, and transactions that are tried again."""
 
 import contextlib
-import os
 import random
 import sqlite3
 import threading
@@ -14,18 +13,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import Session
 
 from casewise.errors import CasewiseError, UsageError
-from casewise_study.store.tables import metadata
+from casewise_study.store.tables import Base
 
 Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    """The time of this computer."""
-    return datetime.now(UTC)
 
 
 def _elapsed() -> float:
@@ -34,18 +29,14 @@ def _elapsed() -> float:
     return time.monotonic() if steady is None else time.clock_gettime(steady)
 
 
-def steady_clock(start: Clock = utc_now, elapsed: Callable[[], float] = _elapsed) -> Clock:
+def steady_clock() -> Clock:
     """Make a clock that starts at the computer's time and is then monotonic.
 
     When the computer's clock is set, forwards or back, nobody has waited an hour or answered before
     the page was shown: leases and times of pages are differences of this clock.
-
-    Args:
-        start: Asked once.
-        elapsed: Seconds since whenever.
     """
-    began, zero = start(), elapsed()
-    return lambda: began + timedelta(seconds=elapsed() - zero)
+    began, zero = datetime.now(UTC), _elapsed()
+    return lambda: began + timedelta(seconds=_elapsed() - zero)
 
 
 T = TypeVar("T")
@@ -58,27 +49,6 @@ _NETWORK_SECONDS = 15
 _SAME_MOMENT = 50
 """Times that two may reach for the same block before something is wrong."""
 
-_PASSING = {
-    "40001",  # serialization failure
-    "40P01",  # deadlock
-    "55P03",  # lock not available
-    "53300",  # too many connections
-    "57P01",  # the server is told to stop
-    "57P02",  # it crashed
-    "57P03",  # it is starting
-}
-"""States of PostgreSQL in which the same transaction may succeed a little later."""
-
-
-_PASSING_LITE = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-)
-"""The same of SQLite: a full disk can be mended while people wait."""
-
 
 class StoreUnavailableError(CasewiseError):
     """The database does not answer. What was answered before is kept."""
@@ -87,105 +57,134 @@ class StoreUnavailableError(CasewiseError):
 class Database:
     """SQLite or PostgreSQL, by its address."""
 
-    def __init__(self, address: str, *, patience: float = PATIENCE) -> None:
-        self.url = read_address(address)
-        self._patience = patience
-        self.trouble: str | None = None
-        """Place, reason and remedy of the latest transaction's failure; None once one succeeds."""
-        self._lite = self.url.get_backend_name() == "sqlite"
-        self.engine = _sqlite(self.url) if self._lite else _postgresql(self.url)
+    def __init__(self, address: str) -> None:
+        """Open the database, and make the tables of an empty one.
+
+        Raises:
+            UsageError: It holds other tables than these, or is no database; it stays as it is.
+            StoreUnavailableError: It does not answer.
+        """
+        url = read_address(address)
+        self._lite = url.get_backend_name() == "sqlite"
         # SQLite's own waiting is by chance: a queue is fair, and shorter for the last one.
         self._turn: AbstractContextManager[Any] = threading.Lock() if self._lite else nullcontext()
+        if not self._lite or Path(url.database or "").is_file():
+            open_read_only(address).dispose()
+        self.engine = _sqlite(url) if self._lite else _postgresql(url)
+        self._reading = self.engine.execution_options(casewise_read=True)
+        self.write(_make_tables)
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Session], T]) -> T:
         """Run a transaction that changes something; it is on the disk when this returns.
 
         ``work`` must be such that running it again changes nothing more: where a connection
         breaks in the middle of a commit, nobody knows whether it was done.
 
         Raises:
-            StoreUnavailableError: It failed for ``patience`` seconds.
+            StoreUnavailableError: It failed for ``PATIENCE`` seconds.
         """
-        return self._try(work, write=True)
+        return transact(self.engine, work, self._turn)
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[Session], T]) -> T:
         """Run a transaction that changes nothing.
 
         Raises:
-            StoreUnavailableError: It failed for ``patience`` seconds.
+            StoreUnavailableError: It failed for ``PATIENCE`` seconds.
         """
-        return self._try(work, write=False)
+        return transact(self._reading, work)
 
-    def forget(self) -> None:
-        """Empty SQLite's write-ahead log, which still holds deleted data."""
+    def set_pragma(self, pragma: str) -> None:
+        """Change a setting of SQLite, or empty its write-ahead log, outside of a transaction."""
         if self._lite:
             with self._turn, self.engine.connect() as connection:
                 raw = connection.connection.driver_connection
                 assert raw is not None
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
-
-    def close(self) -> None:
-        """Close every connection."""
-        self.engine.dispose()
-
-    def _try(self, work: Callable[[Connection], T], *, write: bool) -> T:
-        end = time.monotonic() + self._patience
-        pause, collisions = 0.02, 0
-        while True:
-            try:
-                with self._turn if write else nullcontext(), self.engine.connect() as connection:
-                    if self._lite:
-                        connection = connection.execution_options(casewise_write=write)
-                    with connection.begin():
-                        done = work(connection)
-                self.trouble = None
-                return done
-            except IntegrityError:
-                # Another has taken the block or the name in the same moment: look again.
-                collisions += 1
-                if not write or collisions > _SAME_MOMENT:
-                    raise
-            except (DBAPIError, PoolTimeoutError, OSError) as error:
-                if not _may_pass(error):
-                    raise
-                self.trouble = self._told(error)
-                if time.monotonic() + pause > end:
-                    raise StoreUnavailableError(self.trouble) from error
-                time.sleep(pause * random.uniform(0.7, 1.3))
-                pause = min(2.0, pause * 2)
-
-    def _told(self, error: Exception) -> str:
-        """Place, reason and remedy of a failure; no PostgreSQL text, which may hold an answer."""
-        original = error.orig if isinstance(error, DBAPIError) else error
-        if not self._lite:
-            reason = type(original).__name__
-            return f"{self.url.host}: the database does not answer ({reason}); see that it runs"
-        reason = str(original) if isinstance(original, sqlite3.Error) else type(error).__name__
-        remedy = "see that its folder can be written"
-        code = _lite_code(original)
-        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            remedy = "free some room on its disk"
-        elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            remedy = "see what else has it open"
-        return f"{self.url.database}: the database does not answer ({reason}); {remedy}"
+                raw.execute(f"PRAGMA {pragma}").close()
 
 
-def _may_pass(error: Exception) -> bool:
-    if not isinstance(error, DBAPIError) or error.connection_invalidated:
-        return True
-    original = error.orig
-    if isinstance(original, sqlite3.OperationalError):
-        return _lite_code(original) in _PASSING_LITE
-    match original.args if original is not None else ():
-        case ({"C": str(state)}, *_):
-            return state in _PASSING or state.startswith("08")
-    # pg8000 has no state where no connection could be made.
-    return type(original).__name__ == "InterfaceError"
+def transact(
+    engine: Engine,
+    work: Callable[[Session], T],
+    turn: AbstractContextManager[Any] = nullcontext(),  # noqa: B008
+) -> T:
+    """Run a transaction, again and again while the database is locked, full or away.
+
+    Raises:
+        StoreUnavailableError: It failed for ``PATIENCE`` seconds.
+    """
+    end = time.monotonic() + PATIENCE
+    pause, collisions = 0.02, 0
+    while True:
+        try:
+            with turn, Session(engine, expire_on_commit=False) as session, session.begin():
+                return work(session)
+        except IntegrityError:
+            # Another has taken the block or the name in the same moment: look again.
+            collisions += 1
+            if collisions > _SAME_MOMENT:
+                raise
+        except (DBAPIError, PoolTimeoutError, OSError) as error:
+            if type(getattr(error, "orig", None)) is sqlite3.DatabaseError:
+                # Damaged, or no database.
+                raise
+            if time.monotonic() + pause > end:
+                raise StoreUnavailableError(_reason(engine.url, error)) from error
+            time.sleep(pause * random.uniform(0.7, 1.3))
+            pause = min(2.0, pause * 2)
 
 
-def _lite_code(error: object) -> int:
-    """SQLite's primary result code; 0 of another error."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+def _reason(url: URL, error: Exception) -> str:
+    """Name place, reason and remedy; no text of PostgreSQL, which may hold an answer."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    place, reason, remedy = url.host, type(original).__name__, "see that it runs"
+    if place is None:
+        place, reason = url.database, str(original)
+        remedy = "see that its disk has room, and that nothing else has it open"
+    return f"{place}: the database does not answer ({reason}); {remedy}"
+
+
+def open_read_only(address: str) -> Engine:
+    """Open a study's database as of one moment; SQLite's file stays as it is, byte by byte.
+
+    Raises:
+        UsageError: It holds other tables than a study's, or is no database.
+        StoreUnavailableError: It does not answer.
+    """
+    url = read_address(address)
+    if url.get_backend_name() == "postgresql":
+        engine = _postgresql(url).execution_options(isolation_level="REPEATABLE READ")
+    else:
+        place = Path(url.database or "").resolve()
+        # Who only reads leaves files beside one that nobody writes; who may write, empties a log.
+        mode = "ro" if Path(f"{place}-wal").exists() else "rw"
+        engine = _sqlite(url.set(database=place.as_uri(), query={"mode": mode, "uri": "true"}))
+    own = {name: set(table.columns.keys()) for name, table in Base.metadata.tables.items()}
+    try:
+        there = transact(engine, _columns)
+    except DatabaseError:
+        engine.dispose()
+        raise UsageError(f"{url.database}: damaged, or no database of a study") from None
+    if there and there != own:
+        engine.dispose()
+        raise UsageError(
+            f"{url.database}: no database of a study as this version of casewise "
+            "makes it; give an empty one by --database, or the version that made it"
+        )
+    return engine
+
+
+def _columns(session: Session) -> dict[str, set[str]]:
+    """The columns of each table that is there."""
+    found = inspect(session.connection()).get_multi_columns()
+    return {name: {column["name"] for column in columns} for (_, name), columns in found.items()}
+
+
+def _make_tables(session: Session) -> None:
+    """Make the tables that are not there; of two servers that start at once, one does."""
+    if session.get_bind().dialect.name == "postgresql":
+        # "case" in letters.
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": 0x63617365})
+    Base.metadata.create_all(session.connection())
 
 
 def read_address(address: str) -> URL:
@@ -209,16 +208,7 @@ def read_address(address: str) -> URL:
     raise UsageError(f"--database: {backend} is not SQLite in a file, nor PostgreSQL")
 
 
-def _keep_private(path: Path) -> None:
-    """Make a file that only its owner can read, or one that is there such; its logs follow it."""
-    with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        if path.stat().st_mode & 0o077:
-            path.chmod(0o600)
-
-
 def _sqlite(url: URL) -> Engine:
-    _keep_private(Path(url.database or ""))
     engine = create_engine(
         url,
         pool_size=8,
@@ -231,8 +221,12 @@ def _sqlite(url: URL) -> Engine:
     def connected(connection: sqlite3.Connection, _: object) -> None:
         # Python's driver must not begin transactions of its own.
         connection.isolation_level = None
+        if url.query:
+            return
+        # The files beside it get the same mode.
+        with contextlib.suppress(OSError):
+            Path(url.database or "").chmod(0o600)
         for pragma in (
-            f"busy_timeout = {_BUSY_SECONDS * 1000}",
             "journal_mode = WAL",
             "synchronous = FULL",
             "foreign_keys = ON",
@@ -242,8 +236,8 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
-        write = connection.get_execution_options().get("casewise_write", True)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+        reads = url.query or connection.get_execution_options().get("casewise_read")
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     return engine
 
@@ -257,37 +251,3 @@ def _postgresql(url: URL) -> Engine:
         pool_pre_ping=True,
         connect_args={"timeout": _NETWORK_SECONDS},
     )
-
-
-_LOCK = 0x63617365
-"""PostgreSQL's advisory lock while tables are made: "case" in letters."""
-
-
-def make_tables(database: Database) -> None:
-    """Make the tables of an empty database; of two servers that start at once, one does.
-
-    Raises:
-        UsageError: The database holds other tables than these, or the file is no database.
-    """
-
-    def work(connection: Connection) -> None:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        there = {
-            name: {column["name"] for column in columns}
-            for (_, name), columns in inspect(connection).get_multi_columns().items()
-        }
-        if not there:
-            metadata.create_all(connection)
-        elif there != {table.name: set(table.columns.keys()) for table in metadata.sorted_tables}:
-            raise UsageError(
-                f"{database.url.database}: no database of a study as this version of casewise "
-                "makes it; give an empty one by --database, or the version that made it"
-            )
-
-    try:
-        database.write(work)
-    except DBAPIError as error:
-        if _lite_code(error.orig) == sqlite3.SQLITE_NOTADB:
-            raise UsageError(f"{database.url.database}: no database of a study") from None
-        raise

@@ -1,36 +1,67 @@
 """The store: each method is one transaction of a study."""
 
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, case, insert, literal, select, update
+from sqlalchemy import ColumnElement, delete, or_, select, update
+from sqlalchemy.orm import Session
 
 from casewise.cases import Side
-from casewise_study.store import blocks, people
-from casewise_study.store.database import PATIENCE, Clock, Database, make_tables, steady_clock
-from casewise_study.store.standing import (
-    AnswerStep,
-    Person,
-    Progress,
-    Reconciled,
-    Taken,
-    Vacancy,
-    Visitor,
-)
-from casewise_study.store.tables import COUNTS, STATUS, participant, study
+from casewise.errors import UsageError
+from casewise_study.store import places
+from casewise_study.store.database import Clock, Database, steady_clock
+from casewise_study.store.places import Progress, Reconciled, Vacancy
+from casewise_study.store.tables import Answer, Person, Served, SharedTrait
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.block_design import DrawnFrom
-from casewise_study.study.page_signals import PageSignals
+from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
 from casewise_study.study.reading_times import pages_of, reading
 from casewise_study.study.schema import Study
-from casewise_study.study.study_file import study_cases
-from casewise_study.votes.collected import Collected, Kind, PersonStatus
+from casewise_study.study.study_file import study_cases, study_hash
+from casewise_study.votes.collected import (
+    CheckRecord,
+    Collected,
+    Identity,
+    Kind,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+)
+
+REMARK, TOOL = "(exit)", "(tool)"
+"""Names of the answers to the exit and tool questions; no demographic question has them."""
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who has opened the study's address and agreed to nothing yet."""
+
+    key: str
+    """Random; the person's own from the consent on."""
+    platform_key: str | None = None
+    """The platform's id of the person, as ``Secrets.platform_key`` hides it."""
+    panel: str = ""
+    signed: bool = False
+    """True if the platform signed the link."""
+    earlier: str | None = None
+    """The key of the person who was known in this browser before."""
+
+
+def _find(session: Session, where: ColumnElement[bool], *, locked: bool = False) -> Person | None:
+    """Find a person; locked until the transaction ends, if asked.
+
+    In SQLite a transaction that writes is alone anyway.
+    """
+    query = select(Person).where(where)
+    return session.scalars(query.with_for_update() if locked else query).one_or_none()
 
 
 class Store:
@@ -39,15 +70,7 @@ class Store:
     Each raises ``StoreUnavailableError`` where the database does not answer for a while.
     """
 
-    def __init__(
-        self,
-        of: Study,
-        address: str,
-        keys: Secrets,
-        *,
-        clock: Clock | None = None,
-        patience: float = PATIENCE,
-    ) -> None:
+    def __init__(self, of: Study, address: str, keys: Secrets, clock: Clock | None = None) -> None:
         """Open the database, and make the tables of an empty one.
 
         Args:
@@ -55,7 +78,6 @@ class Store:
             address: Of the database, such as ``sqlite:///study.db``.
             keys: From ``load_secrets``.
             clock: Tells the time, in UTC; None is this computer's, running evenly.
-            patience: Seconds for which a transaction is tried again.
 
         Raises:
             UsageError: The database is of another study or form, or of other secrets.
@@ -63,28 +85,20 @@ class Store:
         self.study = of
         self.keys = keys
         self._reading = reading(of)
-        drawn_from = DrawnFrom.of(of, study_cases(of)) if of.collection.is_sequential else None
-        self._lease = partial(blocks.lease, of=of, cells=drawn_from)
+        self._cells = DrawnFrom.of(of, study_cases(of)) if of.collection.is_sequential else None
         self._clock = clock or steady_clock()
-        self._until = timedelta(minutes=of.timing.lease_minutes)
         self.pages = lru_cache(maxsize=4096)(partial(pages_of, of))
-        self._database = Database(address, patience=patience)
+        self._database = Database(address)
         try:
-            make_tables(self._database)
-            self._write(people.claim, of=of, keys=keys)
-            self._go_on_from(self._database.read(people.latest))
+            self._database.write(self._claim)
+            self._go_on_from(self._database.read(places.latest))
         except BaseException:
             self.close()
             raise
 
-    @property
-    def trouble(self) -> str | None:
-        """Failure of the latest transaction, while it is tried again; None once one succeeds."""
-        return self._database.trouble
-
     def close(self) -> None:
         """Close every connection."""
-        self._database.close()
+        self._database.engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -92,45 +106,62 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _claim(self, session: Session) -> None:
+        """Bind a new database to the study, or check that it is this study's."""
+        own, proof = study_hash(self.study), self.keys.derived("proof")
+        served = session.scalars(select(Served)).one_or_none()
+        if served is None:
+            session.add(Served(id=1, name=self.study.id, hash=own, secrets=proof))
+        elif served.hash != own:
+            raise UsageError(
+                f"the database holds the study {served.name!r} as it was when it was first served; "
+                "this study file says something else. Serve the file as it was, or begin "
+                "another database with --database"
+            )
+        elif served.secrets != proof:
+            raise UsageError(
+                "the database was made with other secrets: nobody who comes again would be known. "
+                "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
+            )
+
     def _go_on_from(self, latest: datetime | None) -> None:
         """Move the clock beyond the latest stored time, if it was set back since."""
         clock = self._clock
         if latest is not None and (ahead := latest - clock()) > timedelta(0):
             self._clock = lambda: clock() + ahead
 
-    def _write(self, work: Callable[..., T], **given: Any) -> T:
-        """Run a transaction that is told the time."""
-        return self._database.write(partial(work, now=self._clock(), **given))
-
-    def renew_leases(self) -> None:
-        """Let nobody lose a place because the server was away."""
-        self._write(blocks.renew_leases, until=self._until)
-
     def now(self) -> datetime:
         """The time of this study's clock, in UTC."""
         return self._clock()
+
+    def renew_leases(self) -> None:
+        """Let nobody lose a place because the server was away."""
+        self._database.write(self._timed(places.renew_leases))
+
+    def _timed(
+        self, work: Callable[Concatenate[Session, P], T], **given: Any
+    ) -> Callable[[Session], T]:
+        """A transaction that knows the study and the time."""
+        return partial(work, of=self.study, now=self.now(), **given)  # type: ignore[call-arg]
 
     # People, from the first page to the last.
 
     def places(self) -> Vacancy:
         """Tell whether somebody new could have a block."""
-        return self._database.read(partial(blocks.places, of=self.study, now=self._clock()))
+        return self._database.read(self._timed(places.places))
 
     def person(self, key: str) -> Person | None:
         """The person of this key."""
-        return self._find(participant.c.key == key)
+        return self._database.read(partial(_find, where=Person.key == key))
 
     def person_of_platform(self, platform_key: str) -> Person | None:
         """The person of this account."""
-        return self._find(participant.c.platform_key == platform_key)
+        return self._database.read(partial(_find, where=Person.platform_key == platform_key))
 
     def person_of_code(self, code: str) -> Person | None:
         """The person of this personal code, as typed."""
-        code_key = self.keys.code_key(code)
-        return None if code_key is None else self._find(participant.c.code_key == code_key)
-
-    def _find(self, where: ColumnElement[bool]) -> Person | None:
-        return self._database.read(partial(people.find, where=where))
+        where = Person.code_key == (self.keys.code_key(code) or "")
+        return self._database.read(partial(_find, where=where))
 
     def wait(self, person: Person) -> float:
         """Seconds until the person's page takes an answer."""
@@ -140,7 +171,7 @@ class Store:
         if person.position >= len(pages):
             return 0.0
         least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
-        return max(0.0, (person.shown + least - self._clock()).total_seconds())
+        return max(0.0, (person.shown + least - self.now()).total_seconds())
 
     def enter(self, visitor: Visitor, near: str | None = None) -> Person:
         """Register a visitor who consents, or return the person whose account is known already.
@@ -152,38 +183,29 @@ class Store:
             near: The key of the person who began last from the same address range, within the
                 minutes of the study's rule.
         """
-        rater = f"p-{secrets.token_hex(5)}"
 
-        def work(connection: Connection) -> Person:
-            own = participant.c.key == visitor.key
-            known = people.find(connection, own)
+        def work(session: Session) -> Person:
+            known = _find(session, Person.key == visitor.key)
             if known is None and visitor.platform_key is not None:
-                same = participant.c.platform_key == visitor.platform_key
-                known = people.find(connection, same)
+                known = _find(session, Person.platform_key == visitor.platform_key)
             if known is not None:
                 return known
-            now = self._clock()
-            made = insert(participant).values(
+            person = Person(
                 key=visitor.key,
-                rater=rater,
+                rater=f"p-{secrets.token_hex(5)}",
                 platform_key=visitor.platform_key,
-                panel=visitor.panel,
-                status=PersonStatus.STARTED,
-                attempts=0,
-                started=now,
-                purged=False,
                 code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
+                panel=visitor.panel,
+                started=self.now(),
                 signed=visitor.signed,
             )
-            connection.execute(made)
-            person = people.find(connection, own)
-            assert person is not None
-            people.log(connection, now, "consented", person.id)
+            session.add(person)
+            session.flush()
             others: dict[Kind, str | None] = {"browser": visitor.earlier, "address": near}
             for kind, key in others.items():
-                other = people.find(connection, participant.c.key == key) if key else None
+                other = _find(session, Person.key == key) if key else None
                 if other is not None:
-                    people.link(connection, now, kind, person, other)
+                    _link(session, kind, person, other)
             return person
 
         return self._database.write(work)
@@ -195,18 +217,29 @@ class Store:
             person: Person who was known in the browser.
             other: Person who has proved to own the other id; None for an id alone.
         """
-        self._write(people.link, kind="browser", person=person, other=other)
+        self._database.write(partial(_link, kind="browser", person=person, other=other))
 
     def decline(self) -> None:
-        """Log that a visitor did not consent."""
-        self._write(people.log, kind="declined")
+        """Count a visitor who did not consent."""
+        self._serve(declined=Served.declined + 1)
 
-    def _change(self, key: str, work: Callable[[Connection, Person], T]) -> T | None:
-        """Run a transaction on a person, who is locked until it ends; None if there is none."""
+    def pause(self, paused: bool) -> None:
+        """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
+        self._serve(paused=paused)
 
-        def locked(connection: Connection) -> T | None:
-            person = people.find_locked(connection, participant.c.key == key)
-            return None if person is None else work(connection, person)
+    def _serve(self, **values: Any) -> None:
+        """Change the study's row."""
+        changed = update(Served).values(values)
+        self._database.write(lambda session: session.execute(changed))
+
+    def _change(self, key: str, work: Callable[[Session, Person], object]) -> Person | None:
+        """Change a person, who is locked meanwhile; None if there is none."""
+
+        def locked(session: Session) -> Person | None:
+            person = _find(session, Person.key == key, locked=True)
+            if person is not None:
+                work(session, person)
+            return person
 
         return self._database.write(locked)
 
@@ -219,33 +252,26 @@ class Store:
             passed: True if every answer is right.
         """
 
-        def work(connection: Connection, person: Person) -> Person | None:
+        def work(session: Session, person: Person) -> None:
             begun = person.status is PersonStatus.STARTED and not person.passed
             if not begun or person.attempts != attempt - 1:
-                return person
-            now = self._clock()
-            people.change(connection, person.id, attempts=attempt)
+                return
+            person.attempts = attempt
             if passed:
-                people.change(connection, person.id, passed=now)
-                people.log(connection, now, "passed", person.id)
-                self._lease(connection, person=person, now=now)
+                person.passed = self.now()
+                self._lease(session, person)
             elif attempt >= self.study.comprehension.attempts:
-                people.end(connection, person.id, PersonStatus.SCREENED_OUT, now)
-            else:
-                people.log(connection, now, "missed", person.id)
-            return people.find(connection, participant.c.id == person.id)
+                person.end(PersonStatus.SCREENED_OUT, self.now())
 
         return self._change(key, work)
 
     def lease(self, key: str) -> Person | None:
         """Lease a block to a person who passed when none was to be had."""
+        return self._change(key, self._lease)
 
-        def work(connection: Connection, person: Person) -> Person | None:
-            if person.status is PersonStatus.STARTED and person.passed:
-                self._lease(connection, person=person, now=self._clock())
-            return people.find(connection, participant.c.id == person.id)
-
-        return self._change(key, work)
+    def _lease(self, session: Session, person: Person) -> None:
+        if person.status is PersonStatus.STARTED and person.passed:
+            places.lease(session, self.study, self._cells, person, self.now())
 
     def answer(
         self,
@@ -256,8 +282,8 @@ class Store:
         confidence: int | None = None,
         reason: str | None = None,
         signals: PageSignals | None = None,
-    ) -> AnswerStep | None:
-        """Take the answer to a page, if it is the one to answer, and go to the next.
+    ) -> Person | None:
+        """Take the answer to a page and go to the next, if it is the one to answer and its time.
 
         Args:
             key: The person's.
@@ -268,67 +294,71 @@ class Store:
             signals: Of the page; None where the study records none.
         """
 
-        def work(connection: Connection, person: Person) -> AnswerStep:
-            if person.status is not PersonStatus.ACTIVE or person.position != position:
-                return AnswerStep(person, Taken.BEFORE)
+        def work(session: Session, person: Person) -> None:
+            here = person.status is PersonStatus.ACTIVE and person.position == position
+            if not here or self.wait(person):
+                return
             assert person.block is not None
             assert person.shown is not None
-            now = self._clock()
-            if self.wait(person):
-                return AnswerStep(person, Taken.TOO_SOON)
+            now = self.now()
             passed = max(0.0, (now - person.shown).total_seconds())
             pages = self.pages(person.block, person.drawn)
+            page = pages[position]
             # What goes beyond is a break: the time of the answer before tells how long it was.
             seconds = min(passed, self.study.timing.most_seconds)
-            given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
-            given |= {"seconds": seconds, "time": now}
-            people.write_answer(connection, self.study, person, pages[position], given, signals)
-            moved: dict[str, Any] = {"position": position + 1, "shown": now}
-            held = moved | {"lease_until": now + self._until}
-            after = replace(person, **moved)
+            answer = Answer(participant=person.id, position=position, verdict=verdict)
+            answer.seconds, answer.time = seconds, now
+            if page.place is None:
+                answer.check_id = page.check
+            else:
+                answer.place, answer.query = (
+                    page.place,
+                    study_cases(self.study)[page.place].query_id,
+                )
+                answer.confidence, answer.reason = confidence, reason
+            if signals is not None:
+                answer.honeypot = signals.honeypot
+                for name, count in asdict(signals.watch).items() if signals.watch else ():
+                    # Nobody is away for longer than a page's seconds.
+                    setattr(answer, name, min(count, seconds) if name == "away" else count)
+            session.add(answer)
+            person.position, person.shown = position + 1, now
+            person.lease_until = now + timedelta(minutes=self.study.timing.lease_minutes)
             if position + 1 == len(pages):
-                completed, uncounted = PersonStatus.COMPLETED, PersonStatus.ABANDONED
-                people.end(connection, person.id, completed, now)
-                second = people.left_out(connection, self.study.second_accounts)
-                counts = uncounted if person.rater in second else completed
+                person.end(PersonStatus.COMPLETED, now)
+                second = places.left_out(session, self.study.second_accounts)
                 # A spare stays one, until the platform's export decides.
-                held["status"] = case((COUNTS, literal(counts, STATUS)), else_=uncounted)
-                due = self.study.asks_about
-                people.change(connection, person.id, about_due=due)
-                after = replace(after, status=completed, outcome=completed, about_due=due)
-            people.change_block(connection, person.id, **held)
-            return AnswerStep(after, Taken.YES)
+                person.counts = person.counts and person.rater not in second
+                person.about_due = self.study.asks_about
 
         return self._change(key, work)
 
     def tell_about(self, key: str, answers: Mapping[str, str]) -> Person | None:
         """Take what a person says after the last case, by the names of the questions, once."""
 
-        def work(connection: Connection, person: Person) -> Person:
+        def work(_: Session, person: Person) -> None:
             if person.about_due:
-                people.write_about(connection, person.id, answers)
-            return replace(person, about_due=False)
+                person.about, person.about_due = dict(answers), False
 
         return self._change(key, work)
 
     def withdraw(self, key: str) -> Person | None:
         """Delete a person's votes and free the block. Who was screened out has none."""
 
-        def work(connection: Connection, person: Person) -> Person | None:
+        def work(session: Session, person: Person) -> None:
             if person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
-                return person
-            people.erase(connection, person.id)
-            people.end(connection, person.id, PersonStatus.WITHDRAWN, self._clock())
-            if person.outcome is PersonStatus.COMPLETED:
-                people.change(connection, person.id, outcome=person.outcome)
-            return people.find(connection, participant.c.id == person.id)
+                return
+            outcome = person.outcome
+            _erase(session, person, self.now())
+            if outcome is PersonStatus.COMPLETED:
+                person.outcome = outcome
 
         return self._change(key, work)
 
     def personal_codes(self) -> dict[str, str]:
         """Everybody's personal code, by pseudonym."""
-        query = select(participant.c.rater, participant.c.key).where(~participant.c.purged)
-        rows = self._database.read(lambda connection: connection.execute(query).all())
+        query = select(Person.rater, Person.key).where(~Person.purged)
+        rows = self._database.read(lambda session: session.execute(query).all())
         return {rater: self.keys.personal_code(key) for rater, key in rows}
 
     # The administrator's.
@@ -347,46 +377,146 @@ class Store:
             The pseudonym that the person had; None where there is no such person.
         """
         if rater is not None:
-            where = participant.c.rater == rater
+            where = Person.rater == rater
         elif account is not None:
-            platform_key = self.keys.platform_key(self.study.recruitment.platform, account)
-            where = participant.c.platform_key == platform_key
+            platform = self.study.recruitment.platform
+            where = Person.platform_key == self.keys.platform_key(platform, account)
         else:
-            where = participant.c.code_key == (self.keys.code_key(code or "") or "")
+            where = Person.code_key == (self.keys.code_key(code or "") or "")
 
-        def work(connection: Connection) -> str | None:
-            person = people.find_locked(connection, where & ~participant.c.purged)
-            if person is not None:
-                people.purge(connection, person, self._clock())
-            return person.rater if person else None
+        def work(session: Session) -> str | None:
+            person = _find(session, where & ~Person.purged, locked=True)
+            if person is None:
+                return None
+            before, outcome = person.rater, person.outcome
+            _erase(session, person, self.now())
+            either = (SharedTrait.participant == person.id, SharedTrait.other == person.id)
+            session.execute(delete(SharedTrait).where(or_(*either)))
+            person.outcome = outcome or PersonStatus.WITHDRAWN
+            person.rater, person.panel = f"purged-{secrets.token_hex(5)}", ""
+            person.attempts, person.started, person.passed = 0, self.now(), None
+            person.code_key = person.excluded = None
+            person.purged = True
+            return before
 
         purged = self._database.write(work)
         if purged:
-            self._database.forget()
+            self._database.set_pragma("wal_checkpoint(TRUNCATE)")
         return purged
 
     def exclude(self, rater: str, reason: str) -> PersonStatus | None:
-        """Exclude a person, as ``people.exclude`` does; the reason is published with the votes."""
-        return self._write(people.exclude, rater=rater, reason=reason)
+        """Free a person's block and keep the votes, uncounted; who has completed keeps the code.
+
+        The reason is published with the votes.
+
+        Returns:
+            How far the person had come; None if nobody has this pseudonym. Others stay as they are.
+        """
+
+        def work(session: Session) -> PersonStatus | None:
+            person = _find(session, Person.rater == rater, locked=True)
+            if person is None:
+                return None
+            before = PersonStatus.EXCLUDED if person.excluded else person.status
+            if before in IN_STUDY:
+                if before is not PersonStatus.COMPLETED:
+                    person.end(PersonStatus.ABANDONED, self.now())
+                person.counts, person.excluded = False, reason
+            return before
+
+        return self._database.write(work)
 
     def reconcile(self, said: Mapping[str, bool | None]) -> Reconciled:
-        """Confirm people by a platform's export, as ``blocks.reconcile`` does."""
-        return self._write(blocks.reconcile, said=said, of=self.study)
-
-    def pause(self, paused: bool) -> None:
-        """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
-
-        def work(connection: Connection) -> None:
-            connection.execute(update(study).values(paused=paused))
-            people.log(connection, self._clock(), "paused" if paused else "resumed")
-
-        self._database.write(work)
+        """Confirm people by a platform's export, as ``places.reconcile`` does."""
+        return self._database.write(self._timed(places.reconcile, said=said))
 
     def progress(self) -> Progress:
         """Progress of the study."""
-        return self._database.read(partial(blocks.progress, of=self.study, now=self._clock()))
+        return self._database.read(self._timed(places.progress))
 
     def collected(self) -> Collected:
-        """Read people, votes and checks as of one moment."""
+        """All people but those whose data were purged, their votes and checks, as of one moment."""
+        return self._database.read(self._collected)
+
+    def _collected(self, session: Session) -> Collected:
         cells = self.study.design.cells
-        return self._database.read(partial(people.collected, cells=cells))
+        votes, checks = list[VoteRecord](), list[CheckRecord]()
+        signals = defaultdict[int, list[PageSignals]](list)
+        columns = (*Answer.__table__.columns, Person.rater, Person.counts)
+        given = select(*columns).join(Person, Answer.participant == Person.id)
+        for row in session.execute(given.order_by(Answer.time, Answer.participant)):
+            if row.honeypot is not None:
+                watch = (row.left, row.away, row.copied, row.pasted)
+                signals[row.participant].append(
+                    PageSignals(row.honeypot, None if row.left is None else PageWatch(*watch))
+                )
+            if row.place is None:
+                passed = row.verdict == self.study.check(row.check_id).expected
+                checks.append(
+                    CheckRecord(row.rater, row.check_id, passed, row.position, row.seconds)
+                )
+            else:
+                cell = cells[row.place]
+                said = (row.verdict, row.position, row.time, row.seconds)
+                extra = (row.confidence, row.reason, row.counts)
+                votes.append(
+                    VoteRecord(row.rater, cell.case_id, row.query, cell.arm, *said, *extra)
+                )
+        came = session.scalars(
+            select(Person).where(~Person.purged).order_by(Person.started, Person.id)
+        ).all()
+        return Collected(
+            tuple(_record(person, signals[person.id]) for person in came),
+            tuple(votes),
+            tuple(checks),
+            Identity(
+                frozenset(person.rater for person in came if person.signed),
+                frozenset(person.rater for person in came if person.confirmed),
+                places.second_accounts(session),
+            ),
+        )
+
+
+AT_BLOCK = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
+IN_STUDY = (PersonStatus.STARTED, *AT_BLOCK)
+"""Statuses of people who may have a block, now or later."""
+
+
+def _record(person: Person, signals: list[PageSignals]) -> PersonRecord:
+    """A person as it is exported."""
+    about = dict(person.about or {})
+    status, excluded = person.status, person.excluded
+    # A block that was drawn is none of the design, whatever its number; a spare has nobody's.
+    spare = status in AT_BLOCK and not person.counts and excluded is None
+    if excluded is not None and status is not PersonStatus.WITHDRAWN:
+        status = PersonStatus.EXCLUDED
+    return PersonRecord(
+        person.rater,
+        status,
+        person.panel,
+        None if spare or person.drawn is not None else person.block,
+        person.started,
+        person.ended,
+        person.attempts,
+        remark=about.pop(REMARK, None),
+        tool=about.pop(TOOL, None),
+        demographics=tuple(about.items()),
+        excluded=excluded if status is PersonStatus.EXCLUDED else None,
+        **(sum_signals(signals) if signals else {}),
+    )
+
+
+def _erase(session: Session, person: Person, now: datetime) -> None:
+    """Delete a person's answers and free the block."""
+    session.execute(delete(Answer).where(Answer.participant == person.id))
+    person.about, person.about_due, person.counts = None, False, False
+    person.end(PersonStatus.WITHDRAWN, now)
+
+
+def _link(session: Session, kind: Kind, person: Person, other: Person | None = None) -> None:
+    """Record, once, that two people may be one: the later of them as the second account."""
+    if other is not None and other.id > person.id:
+        person, other = other, person
+    sign = {"participant": person.id, "other": other and other.id, "kind": kind}
+    if session.scalars(select(SharedTrait).filter_by(**sign).limit(1)).one_or_none() is None:
+        session.add(SharedTrait(**sign))
