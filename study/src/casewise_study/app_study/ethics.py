@@ -141,14 +141,10 @@ def ethics_document(study: Study, minutes: SessionMinutes) -> tuple[str, str]:
     for number, page in enumerate(shown, 1):
         framed = f'<div class="screen" inert>{page}</div>'
         body = body.replace(f"<p>SCREEN-{number}-</p>", framed, 1)
-    styles = [_style("static/base.css"), _style("app_study/static/study.css")]
+    styles = [(files("casewise_study.app_study") / "static/study.css").read_text("utf-8")]
     return document(_as_text), render_markdown(
         "ethics.html.j2", {"title": html.escape(study.title), "body": body, "styles": styles}
     )
-
-
-def _style(path: str) -> str:
-    return (files("casewise_study") / path).read_text("utf-8")
 
 
 def print_pdf(page: Path, to: Path) -> bool:

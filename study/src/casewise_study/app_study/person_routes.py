@@ -9,7 +9,11 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.responses import Response
 
-from casewise_study.app_base import constant_time_equal
+from casewise_study.app_study.sessions import (
+    SIGNATURES,
+    KeysUnavailableError,
+    constant_time_equal,
+)
 from casewise_study.app_study.site import (
     MOST_REASON,
     ElsewhereError,
@@ -22,7 +26,6 @@ from casewise_study.app_study.site import (
     go,
     place_of,
 )
-from casewise_study.app_study.study_guard import SIGNATURES, KeysUnavailableError
 from casewise_study.store.places import Vacancy
 from casewise_study.store.study_store import REMARK, TOOL, Visitor
 from casewise_study.store.tables import Person
@@ -33,7 +36,7 @@ from casewise_study.study.accounts import (
     account_fault,
     given_account,
 )
-from casewise_study.study.schema import ComprehensionQuestion, Platform
+from casewise_study.study.schema import Platform
 from casewise_study.votes.collected import TOOL_ANSWERS, PersonStatus
 
 _SHOWN = 60
@@ -91,7 +94,7 @@ def _add_start(app: FastAPI, site: Site) -> None:
         if before is None:
             return site.remember(go("/consent"), visitor)
         if not signed:
-            return _in_use(site)
+            return site.show("in_use.html", status=409)
         return site.remember(go(place_of(before)), Visitor(before.key, platform_key, signed=True))
 
 
@@ -130,11 +133,6 @@ def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
     )
 
 
-def _in_use(site: Site) -> Response:
-    """Refuse an id in use that nobody has signed: whoever knows it could be here."""
-    return site.show("in_use.html", status=409)
-
-
 def _add_return(app: FastAPI, site: Site) -> None:
     @app.get("/resume")
     def ask_code() -> Response:
@@ -144,7 +142,7 @@ def _add_return(app: FastAPI, site: Site) -> None:
     @app.post("/resume")
     def by_code(request: Request, code: Annotated[str, Form(max_length=64)]) -> Response:
         """Admit a person by personal code."""
-        if not site.rates.admits("code", request):
+        if not site.rates.admits("secret", request):
             problem = site.say("Too many tries. Wait a minute.")
             return site.show("resume.html", status=429, problem=problem)
         person = site.store.person_of_code(code)
@@ -213,13 +211,13 @@ def _add_consent(app: FastAPI, site: Site) -> None:
         if not (sent.read and (sent.age or not site.study.consent.least_age)):
             problem = site.say("Please tick each box, or say that you do not agree.")
             return site.show("consent.html", known, 422, problem=problem)
-        visitor, address = known.visitor, request.scope["casewise_address"]
+        visitor = known.visitor
         if not visitor.signed and not site.rates.admits_newcomer(request):
             return site.show("full.html", status=429, places="crowded", waiting=False)
-        near = site.arrivals.near(address, visitor.key, site.store.now())
+        near = site.rates.near(request, visitor.key, site.store.now())
         person = site.store.enter(visitor, near)
         if person.key != visitor.key and not visitor.signed:
-            return _in_use(site)
+            return site.show("in_use.html", status=409)
         here = Visitor(person.key, visitor.platform_key, signed=visitor.signed)
         return site.remember(go(place_of(person)), here)
 
@@ -240,29 +238,42 @@ def _add_check(app: FastAPI, site: Site) -> None:
         examples = site.screens.examples
         return site.show("tutorial.html", known, examples=examples, questions=questions)
 
+    def ask(
+        known: Known,
+        given: dict[int, int],
+        missed: tuple[int, ...] = (),
+        problem: str | None = None,
+    ) -> Response:
+        assert known.person is not None
+        left = site.study.comprehension.attempts - known.person.attempts
+        status = 422 if problem or missed else 200
+        values = {"given": given, "missed": missed, "left": left, "problem": problem}
+        return site.show("check.html", known, status, **values)
+
     @app.get("/check")
     def check(request: Request) -> Response:
         """The comprehension check."""
-        known = site.known_at(request, "/tutorial")
-        return site.check_page(known, {}, ())
+        return ask(site.known_at(request, "/tutorial"), {})
 
     @app.post("/check")
     def answer_check(request: Request, fields: SentTexts) -> Response:
         """Take the answers to the check."""
         known, person = site.person_sending(request, fields.get("form", ""))
-        given = _answers(questions, fields)
+        options = {
+            number: _option(fields, f"question-{number}", question.options)
+            for number, question in enumerate(questions)
+        }
+        given = {number: option for number, option in options.items() if option is not None}
         attempt = fields.get("attempt", "")
         if attempt != str(person.attempts + 1):
             return go(place_of(person))
         if len(given) < len(questions):
-            return site.check_page(known, given, (), 422, site.say("Please answer every question."))
-        missed = tuple(
-            number for number, question in enumerate(questions) if given[number] != question.answer
-        )
+            return ask(known, given, problem=site.say("Please answer every question."))
+        missed = tuple(n for n, question in enumerate(questions) if given[n] != question.answer)
         after = site.store.answer_comprehension(person.key, int(attempt), passed=not missed)
         if after is None or after.status is not PersonStatus.STARTED or after.passed:
             return go(place_of(after))
-        return site.check_page(Known(known.visitor, after), given, missed, 422)
+        return ask(Known(known.visitor, after), given, missed)
 
     @app.get("/wait")
     def wait(request: Request) -> Response:
@@ -277,15 +288,6 @@ def _add_check(app: FastAPI, site: Site) -> None:
         """Try again to lease a block."""
         _, person = site.person_sending(request, sent.form)
         return go(place_of(site.store.lease(person.key)))
-
-
-def _answers(
-    questions: tuple[ComprehensionQuestion, ...], fields: dict[str, str]
-) -> dict[int, int]:
-    """The chosen option of each answered question, by the question's number."""
-    given = enumerate(questions)
-    chosen = ((n, _option(fields, f"question-{n}", question.options)) for n, question in given)
-    return {number: option for number, option in chosen if option is not None}
 
 
 def _option(fields: dict[str, str], name: str, options: Sequence[str]) -> int | None:

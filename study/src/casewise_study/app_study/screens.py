@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import JsonValue
 
 from casewise import __version__
 from casewise.cases import Context, Turn
 from casewise.contexts import parameter_title, render_text
-from casewise_study.app_base import templates
 from casewise_study.study.language import paragraphs
 from casewise_study.study.reading_times import Page
 from casewise_study.study.schema import Study
@@ -70,13 +70,22 @@ def _lines(parts: tuple[ContextPart, ...], depth: int) -> Iterator[str]:
 
 
 class Screens:
-    """Templates in a study's language, with its texts and cases."""
+    """Templates in a study's language, with its texts and cases; values are always escaped."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, trial: tuple[str, ...] | None = None) -> None:
         self.study = study
         self._language = study_language(study)
-        self._templates = templates(__package__ or "")
+        self._templates = Environment(
+            loader=PackageLoader(__package__ or ""),
+            autoescape=True,
+            auto_reload=False,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
         self._templates.filters["paragraphs"] = paragraphs
+        self._templates.globals |= {"study": study, "version": __version__, "trial": trial}
+        self._templates.globals |= {"_": self._say, "ngettext": self._say_many}
         self.examples = [
             (example, shown(example.query, example.context)) for example in study.tutorial
         ]
@@ -95,17 +104,14 @@ class Screens:
 
     def _say(self, message: str, **fields: object) -> Markup:
         """A message in the study's language; fields are escaped, and numbers written as usual."""
-        return Markup(self._language.say(message)) % self._fields(fields)
-
-    def _say_many(self, one: str, many: str, number: int) -> Markup:
-        said = Markup(self._language.say_many(one, many, number))
-        return said % self._fields({"num": number})
-
-    def _fields(self, fields: dict[str, object]) -> dict[str, object]:
-        return {
+        return Markup(self._language.say(message)) % {
             name: self._language.number(value) if isinstance(value, int) else value
             for name, value in fields.items()
         }
+
+    def _say_many(self, one: str, many: str, number: int) -> Markup:
+        said = Markup(self._language.say_many(one, many, number))
+        return said % {"num": self._language.number(number)}
 
     def say(self, message: str) -> str:
         """A message in the study's language."""
@@ -113,7 +119,5 @@ class Screens:
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """A page's HTML."""
-        shared: dict[str, Any] = {"study": self.study, "version": __version__}
-        shared |= {"_": self._say, "ngettext": self._say_many}
-        shared |= dict.fromkeys(("person", "own_address", "personal_code"))
-        return self._templates.get_template(template).render({**shared, **values})
+        nobody = dict.fromkeys(("person", "own_address", "personal_code"))
+        return self._templates.get_template(template).render({**nobody, **values})

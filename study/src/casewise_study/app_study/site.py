@@ -9,15 +9,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from casewise.cases import Side
+from casewise_study.app_study.guard import Rates, Settings
 from casewise_study.app_study.screens import Screens
-from casewise_study.app_study.study_guard import (
-    SESSION_SECONDS,
-    Arrivals,
-    ProlificLinks,
-    Rates,
-    Sessions,
-    Settings,
-)
+from casewise_study.app_study.sessions import SESSION_SECONDS, ProlificLinks, Sessions
 from casewise_study.store.study_store import Store, Visitor
 from casewise_study.store.tables import Person
 from casewise_study.study.page_signals import SentSignals, hidden_word
@@ -71,13 +65,6 @@ class SentAnswer(PageForm, SentSignals):
     ] = None
 
 
-class SentPurge(PageForm):
-    """The administrator's form to delete a person's data."""
-
-    rater: str = Field(max_length=64)
-    """The pseudonym, or the personal code."""
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """The person or visitor who sends a request."""
@@ -97,11 +84,10 @@ class Site:
         self.store = store
         self.study = store.study
         self.settings = settings
-        self.rates = Rates(settings.rate, settings.newcomers)
-        self.arrivals = Arrivals(self.study.second_accounts.minutes)
-        self.links = ProlificLinks(settings.origin, settings.prolific_keys)
+        self.rates = Rates(settings, self.study.second_accounts.minutes)
+        self.links = ProlificLinks(settings.origin)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
-        self.screens = Screens(self.study)
+        self.screens = Screens(self.study, settings.still_open)
         self.say = self.screens.say
 
     def show(
@@ -117,21 +103,6 @@ class Site:
                 shared["own_address"] = f"{self.settings.origin}/resume/{self.sessions.token(key)}"
                 shared["personal_code"] = self.store.keys.personal_code(key)
         return HTMLResponse(self.screens.render(template, shared | values), status)
-
-    def check_page(
-        self,
-        known: Known,
-        given: dict[int, int],
-        missed: tuple[int, ...],
-        status: int = 200,
-        problem: str | None = None,
-    ) -> Response:
-        """The comprehension check, with what was answered and what was missed."""
-        assert known.person is not None
-        left = self.study.comprehension.attempts - known.person.attempts
-        return self.show(
-            "check.html", known, status, given=given, missed=missed, left=left, problem=problem
-        )
 
     def case_page(
         self,
@@ -161,10 +132,6 @@ class Site:
         """The platform's return address with a completion code; None without one."""
         address = self.study.recruitment.return_url
         return address.replace("{code}", code) if address else None
-
-    def lost(self) -> Response:
-        """Refuse a form of somebody who is not known in this browser."""
-        return self.show("lost.html", status=403)
 
     def known(self, request: Request) -> Known | None:
         """The sender of a request; None without a cookie of this study."""
@@ -196,7 +163,7 @@ class Site:
         """
         known = self.known(request)
         if known is None:
-            raise ElsewhereError(self.lost())
+            raise ElsewhereError(self.show("lost.html", status=403))
         if not self.sessions.fits(known.visitor.key, form):
             raise ElsewhereError(self.show("stale.html", status=403, where=request.url.path))
         return known
@@ -209,7 +176,7 @@ class Site:
         """
         known = self.sender(request, form)
         if known.person is None:
-            raise ElsewhereError(self.lost())
+            raise ElsewhereError(self.show("lost.html", status=403))
         return known, known.person
 
     def remember(self, response: Response, visitor: Visitor) -> Response:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from casewise.cli import note, write_out
-from casewise_study.commands._store import StudyFile, open_store
+from casewise_study.commands.shared import StudyFile, open_store
 from casewise_study.study.planning import open_points
 from casewise_study.study.study_file import load_study
 from casewise_study.votes.result_files import BOARD, new_folder

@@ -11,7 +11,7 @@ from casewise.cli import note, working, write_out
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, new_file, read_text
 from casewise.sheets import money
-from casewise_study.commands._store import (
+from casewise_study.commands.shared import (
     DatabaseOption,
     StudyFile,
     open_store,

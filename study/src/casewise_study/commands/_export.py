@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from casewise.cli import note, out, working, write_out
 from casewise.errors import UsageError
 from casewise.sheets import estimate, p_value, terminal
-from casewise_study.commands._store import DatabaseOption, ResultFormat, StudyFile, open_store
+from casewise_study.commands.shared import DatabaseOption, ResultFormat, StudyFile, open_store
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
 from casewise_study.votes.cells import NO_INTERVALS

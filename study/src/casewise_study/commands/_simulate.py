@@ -21,7 +21,7 @@ from casewise.sheets import (
     to_json,
 )
 from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_designs
-from casewise_study.commands._store import ResultFormat, StudyFile
+from casewise_study.commands.shared import ResultFormat, StudyFile
 from casewise_study.simulation.drawn_studies import DrawnStudies, screen_drawn
 from casewise_study.simulation.simulated_people import Mixture, Trace
 from casewise_study.statistics.savings import DrawnDesigns

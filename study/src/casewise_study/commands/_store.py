@@ -1,194 +1,36 @@
-"""The database of a study that is served here: served, copied, a person excluded or deleted."""
+"""``casewise annotate serve``, ``exclude``, ``purge``, ``backup`` and ``restore``."""
 
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
-from enum import StrEnum
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
-from casewise.cases import digest
 from casewise.cli import note, write_out
-from casewise.errors import InputError, UsageError
+from casewise.errors import UsageError
+from casewise_study.commands.shared import (
+    DatabaseOption,
+    StudyFile,
+    database_address,
+    find_database,
+    is_there,
+    open_store,
+    study_keys,
+    to_collect,
+)
 from casewise_study.study.planning import check_ready, open_points, time_warnings
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import load_study
 from casewise_study.study.study_texts import text_warnings
 
 if TYPE_CHECKING:
-    from casewise_study.store.places import Progress
     from casewise_study.store.study_store import Store
-    from casewise_study.study.accounts import Secrets
-
-
-class ResultFormat(StrEnum):
-    """Form of a printed result."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")]
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="SQLite or PostgreSQL. Default: a .db file beside the study."),
-]
-
-
-def open_store(study: Study, file: Path, database: str | None, command: str) -> "Store":
-    """The database that a study was served with; one that is not there is not made.
-
-    Raises:
-        UsageError: There is none.
-    """
-    address = find_database(file, database, command)
-    from casewise_study.store.study_store import Store
-
-    return Store(study, address, study_keys(file))
-
-
-def find_database(file: Path, database: str | None, command: str) -> str:
-    """The address of the database that a study was served with, for a command that makes none.
-
-    Raises:
-        UsageError: There is none.
-    """
-    if not file.is_file():
-        raise InputError("no such file", file=file)
-    address = database_address(file, database)
-    if _is_there(address):
-        return address
-    if database is not None:
-        raise UsageError(f"--database {database}: no such file")
-    beside = file.with_suffix(".db")
-    other = "" if command == "backup" else ", or --votes PATH with plain CSV"
-    raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")
-
-
-def _is_there(address: str) -> bool:
-    """False of an SQLite file that is yet to be made."""
-    kind, _, place = address.partition(":///")
-    return kind != "sqlite" or Path(place).is_file()
-
-
-def database_address(file: Path, given: str | None) -> str:
-    """The database: what was given, or a file beside the study."""
-    if given is None:
-        return f"sqlite:///{file.resolve().with_suffix('.db')}"
-    return given if "://" in given else f"sqlite:///{Path(given).resolve()}"
-
-
-def study_keys(file: Path) -> "Secrets":
-    """The study's secrets, beside its file."""
-    from casewise_study.study.accounts import load_secrets
-
-    return load_secrets(file.resolve().with_suffix(".secrets.json"))
-
-
-def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
-    """Function from a platform's id, of which the store keeps a hash alone, to its pseudonym."""
-
-    def name(account: str) -> str:
-        person = store.person_of_platform(store.keys.platform_key(platform, account))
-        return person.rater if person else f"unknown-{digest(account)}"
-
-    return name
-
-
-def to_collect(study: Study, progress: "Progress") -> str:
-    """A sentence on what is still to be collected."""
-    lacking = [missing for count in progress.counts if (missing := study.votes - sum(count)) > 0]
-    most = "at most " if study.collection.is_sequential else ""
-    if progress.places == "complete":
-        return "complete: each case has its votes"
-    return (
-        f"to collect: {most}{sum(lacking)} votes on {len(lacking)} cells; of {most}"
-        f"{progress.blocks} places {progress.free} are free, {progress.active} held, and "
-        f"{progress.unconfirmed} held or completed by people whom nobody has confirmed"
-    )
-
-
-def exclude(
-    file: StudyFile,
-    rater: Annotated[str, typer.Option(help="The person's pseudonym.")],
-    reason: Annotated[str, typer.Option(help="Why; it is published, so name nobody.")],
-    database: DatabaseOption = None,
-) -> None:
-    """Exclude a person: another may have the place, and the votes stay, uncounted.
-
-    The votes are exported as votes that don't count, and the data card tells
-    of the person and the reason: that there was somebody careless remains
-    known. Who has finished keeps the code that was shown. It can't be undone;
-    the server may run meanwhile. To delete a person's answers: purge.
-
-    [bold]Examples[/]
-
-    casewise annotate exclude study.yaml --rater p-0123456789
-    --reason "failed both attention checks"
-    """
-    rater, reason = rater.strip(), " ".join(reason.split())
-    if not reason:
-        raise UsageError("--reason: say why in a few words; it stands in the data card")
-    study = load_study(file)
-    with open_store(study, file, database, "exclude") as store:
-        came = store.exclude(rater, reason)
-    if came is None:
-        raise UsageError(f"--rater {rater}: the study knows no such person; nothing was changed")
-    if came not in ("started", "active", "completed"):
-        said = came.replace("_", " ")
-        raise UsageError(f"--rater {rater}: is {said} already, so no vote counts: nothing changed")
-    note(f"excluded: {rater}; the votes count no more, and the place is free for another")
-
-
-def purge(
-    file: StudyFile,
-    rater: Annotated[str | None, typer.Option(help="The person's pseudonym.")] = None,
-    platform_id: Annotated[
-        str | None, typer.Option(help="The platform's id of the person, as the platform shows it.")
-    ] = None,
-    code: Annotated[
-        str | None, typer.Option(help="The personal code that the study's pages showed the person.")
-    ] = None,
-    database: DatabaseOption = None,
-) -> None:
-    """Delete all that a person has answered; the block is free for another.
-
-    Name the person by pseudonym, by the platform's id, or by personal code. A
-    keyed hash of the account stays, so that the same person does not begin
-    again, and comes back to the platform's code that it was shown. The server
-    may run meanwhile. Files that were exported before, and backups, are not
-    touched: the pseudonym that is printed finds the person in them.
-
-    [bold]Examples[/]
-
-    casewise annotate purge study.yaml --rater p-0123456789
-
-    casewise annotate purge study.yaml --platform-id 5f0c1d2e3b4a596877665544
-
-    casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTY
-    """
-    given = {"rater": rater, "account": platform_id, "code": code}
-    named = {name: value.strip() for name, value in given.items() if value is not None}
-    if len(named) != 1 or not all(named.values()):
-        raise UsageError("give --rater, --platform-id or --code, one of them")
-    study = load_study(file)
-    with open_store(study, file, database, "purge") as store:
-        if code is not None and store.keys.code_key(code) is None:
-            raise UsageError(
-                "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
-                "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
-            )
-        purged = store.purge(**named)
-    if purged is None:
-        raise UsageError(
-            "the study knows no such person, or has deleted all of it before; nothing was deleted"
-        )
-    note(f"deleted: every answer of {purged}; the block is free for another")
-
 
 _ANYWHERE = ("0.0.0.0", "::")
 
@@ -216,17 +58,16 @@ def serve(
             "number. Default: a quarter of the places an hour, 5 at least."
         ),
     ] = None,
-    until_complete: Annotated[
+    trial: Annotated[
         bool,
         typer.Option(
-            "--until-complete",
-            help="Exclude whom the study's screening flags once each case has its votes, collect "
-            "again, and end when nobody is flagged.",
+            "--try",
+            help="Look at the study before people come, on this computer; nothing is kept.",
         ),
     ] = False,
     log: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),
+        typer.Option(metavar="FILE", help="Log requests, without content."),
     ] = None,
     write_service: Annotated[
         Path | None,
@@ -248,56 +89,66 @@ def serve(
 
     [bold]Examples[/]
 
-    casewise annotate serve study.yaml
+    casewise annotate serve study.yaml --try
 
     casewise annotate serve study.yaml --public-url https://study.example --behind-proxy
 
     casewise annotate serve study.yaml --database postgresql://me@db.example/study
-
-    casewise annotate serve study.yaml --until-complete
     """
     if write_service is not None:
         _write_service(write_service)
         return
     # The web framework takes a while to load, and few commands need it.
-    from casewise_study.app_base import listen
+    from casewise_study.app_study.guard import Settings
+    from casewise_study.app_study.study_app import listen
     from casewise_study.app_study.study_app import serve as serve_study
-    from casewise_study.app_study.study_guard import Settings
     from casewise_study.store.places import Progress
     from casewise_study.store.study_store import Store
+    from casewise_study.study.accounts import Secrets
 
     study = load_study(file)
-    if problems := check_ready(study):
-        raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
-    warnings = (*time_warnings(study), *text_warnings(study))
-    for line in (*warnings, *_open_to_others(study, host, public_url, behind_proxy)):
+    for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
-    address = database_address(file, database)
-    if missing := open_points(study):
-        points = "; ".join(missing)
-        reached = (urlsplit(origin or "").hostname or host).strip("[]")
-        if not (_is_this_computer(reached) or _has_begun(study, file, address)):
-            raise UsageError(
-                f"{file}: before people come, say each in the file, or waive it there "
-                f"(safeguards.waived) with who waives it and why: {points}"
-            )
-        note(f"warning: still open, so give or waive it: {points}")
-    keys = study_keys(file)
-    with Store(study, address, keys) as store:
+    problems, missing = check_ready(study), open_points(study)
+    reached = (urlsplit(origin or "").hostname or host).strip("[]")
+    with ExitStack() as stack:
+        if trial:
+            if database is not None or not _is_this_computer(reached):
+                raise UsageError("--try keeps nothing, for this computer alone: no other options")
+            folder = stack.enter_context(TemporaryDirectory())
+            address = f"sqlite:///{folder}/trial.db"
+            keys = Secrets(*(secrets.token_urlsafe(32) for _ in range(2)))
+            for line in (*problems, *missing):
+                note(f"still open: {line}")
+        else:
+            if problems:
+                raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
+            for line in _open_to_others(study, host, public_url, behind_proxy):
+                note(f"warning: {line}")
+            address, points = database_address(file, database), "; ".join(missing)
+            if missing and not (_is_this_computer(reached) or _has_begun(study, file, address)):
+                raise UsageError(
+                    f"{file}: before people come, say each in the file, or waive it there "
+                    f"(safeguards.waived) with who waives it and why: {points}"
+                )
+            if missing:
+                note(f"warning: still open, so give or waive it: {points}")
+            keys = study_keys(file)
+        store = stack.enter_context(Store(study, address, keys))
         store.renew_leases()
         listening = listen(host, port)
         number = listening.getsockname()[1]
         shown = "127.0.0.1" if host in _ANYWHERE else host
         shown = f"[{shown}]" if ":" in shown else shown
+        usual = f"{max(5, len(study.design.blocks) // 4)}/hour"
         settings = Settings(
             origin or f"http://{shown}:{number}",
             behind_proxy=behind_proxy,
             rate=None if rate == "none" else rate,
-            newcomers=None
-            if newcomers == "none"
-            else newcomers or f"{max(5, len(study.design.blocks) // 4)}/hour",
+            newcomers=None if newcomers == "none" else newcomers or usual,
             log=log,
+            still_open=(*problems, *missing) if trial else None,
         )
 
         def done(progress: Progress) -> str:
@@ -311,50 +162,20 @@ def serve(
                 note("note: people's own addresses name this computer alone; give --public-url")
             if progress.paused:
                 note("note: the study is paused; resume it on the administrator's page")
-            note("Ctrl-C stops; everything answered is kept.")
+            note(f"Ctrl-C stops; {'nothing' if trial else 'everything'} answered is kept.")
             write_out(f"study  {settings.origin}/\n")
             write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
 
-        is_done = _Completion(store).is_over if until_complete else None
-        serve_study(store, settings, listening, ready=ready, done=is_done)
+        serve_study(store, settings, listening, ready)
         progress = store.progress()
         note(f"stopped: {done(progress)}, {progress.active} held; {to_collect(study, progress)}")
-
-
-class _Completion:
-    """End of a study: each case has its votes from people who are known and pass the screening."""
-
-    def __init__(self, store: "Store") -> None:
-        self._store = store
-        self._since: datetime | None = None
-
-    def is_over(self) -> bool:
-        """True once it has been complete for a lease, in which the last people get their codes."""
-        from casewise_study.app_study.study_app import exclude_flagged
-        from casewise_study.store.database import StoreUnavailableError
-
-        store, now = self._store, self._store.now()
-        try:
-            complete = store.places() == "complete"
-            if complete and self._since is None and (number := exclude_flagged(store)):
-                note(f"excluded by the screening: {number} people; others may have their places")
-                return False
-        except StoreUnavailableError:
-            return False
-        minutes = store.study.timing.lease_minutes
-        if not complete:
-            self._since = None
-        elif self._since is None:
-            self._since = now
-            note(f"complete: each case has its votes; the server ends in {minutes:g} minutes")
-        return self._since is not None and now >= self._since + timedelta(minutes=minutes)
 
 
 def _has_begun(study: Study, file: Path, address: str) -> bool:
     """Tell whether people came before, whose study goes on as it was."""
     from casewise_study.store.study_store import Store
 
-    if not _is_there(address):
+    if not is_there(address):
         return False
     with Store(study, address, study_keys(file)) as store:
         return any(store.progress().people.values())
@@ -409,6 +230,116 @@ def _origin(url: str) -> str:
             f"--public-url {url}: an address without a path, such as https://study.example"
         )
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def exclude(
+    file: StudyFile,
+    rater: Annotated[str | None, typer.Option(help="The person's pseudonym.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Why; it is published, so name nobody.")
+    ] = None,
+    flagged: Annotated[
+        bool, typer.Option("--flagged", help="All whom the study's screening flags, with its why.")
+    ] = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Exclude a person: another may have the place, and the votes stay, uncounted.
+
+    The votes are exported as votes that don't count, and the data card tells
+    of the person and the reason: that there was somebody careless remains
+    known. Who has finished keeps the code that was shown. It can't be undone;
+    the server may run meanwhile. To delete a person's answers: purge. With
+    --flagged once each case has its votes, and again until nobody is flagged.
+
+    [bold]Examples[/]
+
+    casewise annotate exclude study.yaml --rater p-0123456789
+    --reason "failed both attention checks"
+
+    casewise annotate exclude study.yaml --flagged
+    """
+    reason = " ".join((reason or "").split())
+    if flagged == bool(rater or reason) or bool(rater) != bool(reason):
+        raise UsageError("give --rater and --reason, which stands in the data card, or --flagged")
+    study = load_study(file)
+    with open_store(study, file, database, "exclude") as store:
+        if flagged:
+            why = _flagged(store)
+        else:
+            why = {(rater or "").strip(): reason}
+        came = {name: store.exclude(name, reason) for name, reason in why.items()}
+        progress = store.progress()
+    for name, status in came.items():
+        if status is None:
+            raise UsageError(f"--rater {name}: the study knows no such person; nothing was changed")
+        if status not in ("started", "active", "completed"):
+            said = status.replace("_", " ")
+            raise UsageError(f"--rater {name}: is {said} already, so no vote counts; unchanged")
+        note(f"excluded: {name}; the votes count no more, and the place is free for another")
+    note(to_collect(study, progress))
+
+
+def _flagged(store: "Store") -> dict[str, str]:
+    """People whom the study's rules flag, and why.
+
+    All who judged are screened together, also those who were excluded so before: else each round
+    would flag its own share of them.
+    """
+    from casewise_study.votes.screening import SCREENED, screen, with_screened
+
+    found = with_screened(store.collected())
+    before = {person.rater for person in found.people if person.excluded}
+    return {
+        person.rater: SCREENED + "; ".join(flag.reason for flag in person.flags)
+        for person in screen(store.study, found).people
+        if person.flags and person.rater not in before
+    }
+
+
+def purge(
+    file: StudyFile,
+    rater: Annotated[str | None, typer.Option(help="The person's pseudonym.")] = None,
+    platform_id: Annotated[
+        str | None, typer.Option(help="The platform's id of the person, as the platform shows it.")
+    ] = None,
+    code: Annotated[
+        str | None, typer.Option(help="The personal code that the study's pages showed the person.")
+    ] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Delete all that a person has answered; the block is free for another.
+
+    Name the person by pseudonym, by the platform's id, or by personal code. A
+    keyed hash of the account stays, so that the same person does not begin
+    again, and comes back to the platform's code that it was shown. The server
+    may run meanwhile. Files that were exported before, and backups, are not
+    touched: the pseudonym that is printed finds the person in them.
+
+    [bold]Examples[/]
+
+    casewise annotate purge study.yaml --rater p-0123456789
+
+    casewise annotate purge study.yaml --platform-id 5f0c1d2e3b4a596877665544
+
+    casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTY
+    """
+    given = {"rater": rater, "account": platform_id, "code": code}
+    named = {name: value.strip() for name, value in given.items() if value is not None}
+    if len(named) != 1 or not all(named.values()):
+        raise UsageError("give --rater, --platform-id or --code, one of them")
+    study = load_study(file)
+    with open_store(study, file, database, "purge") as store:
+        if code is not None and store.keys.code_key(code) is None:
+            raise UsageError(
+                "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
+                "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
+            )
+        purged = store.purge(**named)
+    if purged is None:
+        raise UsageError(
+            "the study knows no such person, or has deleted all of it before; nothing was deleted"
+        )
+    note(f"deleted: every answer of {purged}; the block is free for another")
 
 
 def backup(

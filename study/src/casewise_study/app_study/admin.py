@@ -1,0 +1,143 @@
+"""The administrator's pages: entry, the study's figures, votes as CSV, pause."""
+
+import math
+from collections import Counter
+from statistics import median
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Form, Request, Response
+
+from casewise.sheets import UNDEFINED, percent, seconds
+from casewise.statistics import agreement
+from casewise_study.app_study.site import ElsewhereError, SentForm, Site, go
+from casewise_study.store.places import Progress
+from casewise_study.study.planning import pay_shortfall
+from casewise_study.study.schema import Study
+from casewise_study.votes.cells import cell_stops, decided_cases
+from casewise_study.votes.collected import Collected, PersonStatus, vote_table
+from casewise_study.votes.collected_csv import VOTES, collected_files
+from casewise_study.votes.results import median_minutes
+from casewise_study.votes.screening import screen
+
+SHARED = {"browser": "one browser", "address": "one address range, within minutes"}
+
+_KEY = "admin"
+"""Owner of the administrator's forms."""
+
+
+def add_admin_routes(app: FastAPI, site: Site) -> None:
+    """Add the administrator's addresses."""
+
+    def check(request: Request) -> None:
+        if not site.sessions.read_admin(request.cookies.get(site.sessions.admin_cookie, "")):
+            raise ElsewhereError(site.show("admin_entry.html", status=403, problem=None))
+
+    def enter(request: Request, token: str) -> Response:
+        problem = "Too many tries. Wait a minute."
+        if not site.rates.admits("secret", request):
+            return site.show("admin_entry.html", status=429, problem=problem)
+        if not site.sessions.is_admin_token(token):
+            return site.show("admin_entry.html", status=403, problem="That is not the token.")
+        return site.set_cookie(go("/admin"), site.sessions.admin_cookie, site.sessions.admin())
+
+    @app.post("/admin/enter")
+    def by_form(request: Request, token: Annotated[str, Form(max_length=500)]) -> Response:
+        """Enter by typing the token."""
+        return enter(request, token.strip())
+
+    @app.get("/admin/enter/{token}")
+    def by_address(request: Request, token: str) -> Response:
+        """Enter by the address that the terminal shows."""
+        return enter(request, token)
+
+    @app.get("/admin")
+    def admin(request: Request) -> Response:
+        """Show the progress of the study."""
+        check(request)
+        limits = {"turned_away": site.rates.turned_away, "newcomers": site.settings.newcomers}
+        shown = figures(site.study, site.store.progress(), site.store.collected())
+        return site.show("admin.html", form=site.sessions.form(_KEY), **limits, **shown)
+
+    @app.get("/admin/votes.csv")
+    def votes(request: Request) -> Response:
+        """Every vote, by pseudonym, as the plain CSV that ``annotate export --votes`` reads."""
+        check(request)
+        text = collected_files(site.store.collected())[VOTES]
+        headers = {"content-disposition": f'attachment; filename="{site.study.id}-{VOTES}"'}
+        return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+    @app.post("/admin/pause")
+    @app.post("/admin/resume")
+    def pause(request: Request, sent: SentForm) -> Response:
+        """Pause, so that nobody gets a new block, or end the pause."""
+        check(request)
+        if not site.sessions.fits(_KEY, sent.form):
+            raise ElsewhereError(site.show("stale.html", status=403, where="/admin"))
+        site.store.pause(request.url.path == "/admin/pause")
+        return go("/admin")
+
+
+def figures(study: Study, progress: Progress, collected: Collected) -> dict[str, Any]:
+    """Compute the figures of the administrator's page, by the names that its template has.
+
+    ``arms``: votes, votes wanted, cells with every vote or decided with fewer, cells, and the
+    chance that two people who judge one case say the same. ``flagged``: pseudonyms of people whom a
+    rule of the study flags so far, and why. ``people``: with their votes. ``second_accounts``:
+    people who may have come before. ``underpaid``: hourly pay at the median time so far, where the
+    consent promises more.
+    """
+    votes = Counter(vote.rater for vote in collected.votes)
+    spent = [vote.seconds for vote in collected.votes if vote.counted and vote.seconds is not None]
+    passed, status = sum(check.passed for check in collected.checks), progress.people
+    decided = decided_cases(cell_stops(study, vote_table(study, collected)))
+    arms = []
+    for arm in study.arms:
+        both = zip(study.design.cells, progress.counts, strict=True)
+        cells = [(cell.case_id, *count) for cell, count in both if cell.arm is arm]
+        safe, unsafe = ([cell[place] for cell in cells] for place in (1, 2))
+        alike = agreement(safe, unsafe).pairwise.value if cells else math.nan
+        full = sum(
+            one + other >= study.votes or case_id in decided for case_id, one, other in cells
+        )
+        wanted = study.votes * len(cells)
+        arms.append((arm, sum(safe + unsafe), wanted, full, len(cells), percent(alike, 0)))
+    return {
+        "progress": progress,
+        "arms": arms,
+        "funnel": (
+            ("did not agree", progress.declined),
+            ("agreed", status.total()),
+            ("failed the comprehension check", status[PersonStatus.SCREENED_OUT]),
+            ("passed it", progress.passed),
+            ("answered a first page", progress.answered_one),
+            ("are at work or have left for now", status[PersonStatus.ACTIVE]),
+            ("lost their block to another", status[PersonStatus.ABANDONED]),
+            ("withdrew", status[PersonStatus.WITHDRAWN]),
+            ("finished", status[PersonStatus.COMPLETED]),
+        ),
+        "seconds": seconds(median(spent) if spent else None),
+        "checks": f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
+        "flagged": [
+            (person.rater, "; ".join(flag.reason for flag in person.flags))
+            for person in screen(study, collected).people
+            if person.flags
+        ],
+        "people": [(person, votes[person.rater]) for person in reversed(collected.people)],
+        "second_accounts": _second_accounts(study, collected),
+        "underpaid": pay_shortfall(study, median_minutes(study, collected)),
+    }
+
+
+def _second_accounts(study: Study, collected: Collected) -> list[tuple[str, str, str, str]]:
+    if collected.identity is None:
+        return []
+    out = collected.identity.left_out(study.second_accounts)
+    return [
+        (
+            second.rater,
+            second.other or "an id that did not begin there",
+            SHARED[second.kind],
+            "left out" if second.other and second.rater in out else "count",
+        )
+        for second in collected.identity.seconds
+    ]

@@ -1,0 +1,104 @@
+"""Arguments that the commands on a study share, and the database that they open."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from casewise.cases import digest
+from casewise.errors import InputError, UsageError
+from casewise_study.study.schema import Study
+
+if TYPE_CHECKING:
+    from casewise_study.store.places import Progress
+    from casewise_study.store.study_store import Store
+    from casewise_study.study.accounts import Secrets
+
+
+class ResultFormat(StrEnum):
+    """Form of a printed result."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")]
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="SQLite or PostgreSQL. Default: a .db file beside the study."),
+]
+
+
+def open_store(study: Study, file: Path, database: str | None, command: str) -> "Store":
+    """The database that a study was served with; one that is not there is not made.
+
+    Raises:
+        UsageError: There is none.
+    """
+    address = find_database(file, database, command)
+    from casewise_study.store.study_store import Store
+
+    return Store(study, address, study_keys(file))
+
+
+def find_database(file: Path, database: str | None, command: str) -> str:
+    """The address of the database that a study was served with, for a command that makes none.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if not file.is_file():
+        raise InputError("no such file", file=file)
+    address = database_address(file, database)
+    if is_there(address):
+        return address
+    if database is not None:
+        raise UsageError(f"--database {database}: no such file")
+    beside = file.with_suffix(".db")
+    other = "" if command == "backup" else ", or --votes PATH with plain CSV"
+    raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")
+
+
+def is_there(address: str) -> bool:
+    """False of an SQLite file that is yet to be made."""
+    kind, _, place = address.partition(":///")
+    return kind != "sqlite" or Path(place).is_file()
+
+
+def database_address(file: Path, given: str | None) -> str:
+    """The database: what was given, or a file beside the study."""
+    if given is None:
+        return f"sqlite:///{file.resolve().with_suffix('.db')}"
+    return given if "://" in given else f"sqlite:///{Path(given).resolve()}"
+
+
+def study_keys(file: Path) -> "Secrets":
+    """The study's secrets, beside its file."""
+    from casewise_study.study.accounts import load_secrets
+
+    return load_secrets(file.resolve().with_suffix(".secrets.json"))
+
+
+def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
+    """Function from a platform's id, of which the store keeps a hash alone, to its pseudonym."""
+
+    def name(account: str) -> str:
+        person = store.person_of_platform(store.keys.platform_key(platform, account))
+        return person.rater if person else f"unknown-{digest(account)}"
+
+    return name
+
+
+def to_collect(study: Study, progress: "Progress") -> str:
+    """A sentence on what is still to be collected."""
+    lacking = [missing for count in progress.counts if (missing := study.votes - sum(count)) > 0]
+    most = "at most " if study.collection.is_sequential else ""
+    if progress.places == "complete":
+        return "complete: each case has its votes"
+    return (
+        f"to collect: {most}{sum(lacking)} votes on {len(lacking)} cells; of {most}"
+        f"{progress.blocks} places {progress.free} are free, {progress.active} held, and "
+        f"{progress.unconfirmed} held or completed by people whom nobody has confirmed"
+    )
