@@ -219,17 +219,12 @@ def administrate(server: Serving) -> None:
         table = admin.client.get("/admin/votes.csv")
         assert table.headers["content-type"] == "text/csv; charset=utf-8"
         assert len(table.text.splitlines()) == 4
-        assert admin.client.get("/admin/cells").text.count("<tr>") == 4
-        assert admin.send("/admin/purge", rater="nobody").status_code == 404
         (rater,) = server.rows("SELECT rater FROM participant")
         assert rater in admin.page.text
-        assert "Deleted" in admin.send("/admin/purge", rater=rater).text
-        assert not server.rows("SELECT * FROM answer")
     with Guest(server) as other:
-        for path in ("/admin/votes.csv", "/admin/cells"):
-            assert other.get(path).status_code == 403
+        assert other.get("/admin/votes.csv").status_code == 403
         other.get("/")
-        for path in ("/admin/pause", "/admin/resume", "/admin/purge"):
+        for path in ("/admin/pause", "/admin/resume"):
             assert other.send(path, rater="x").status_code == 403
             other.get("/")
 
@@ -314,6 +309,4 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
             assert "<script>" not in ada.page.text
             assert "{{ 7 * 7 }}" in ada.page.text
             ada.answer(reason=HOSTILE)
-        assert server.rows("SELECT DISTINCT reason FROM answer WHERE place IS NOT NULL") == [
-            HOSTILE
-        ]
+        assert server.rows("SELECT DISTINCT reason FROM answer WHERE place > -1") == [HOSTILE]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from conftest import Cli
 from support.serving import Guest, Serving
-from support.studies import ADMIN, write_study
+from support.studies import write_study
 
 FORM = re.compile(r"[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}")
 
@@ -68,7 +68,3 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
         assert (status, "the study knows no such person" in said) == (2, True)
         with Guest(server, "/resume") as late:
             assert late.come_back(ada.personal_code).status_code == 403
-        # On the administrator's page too.
-        with Guest(server, f"/admin/enter/{ADMIN}") as admin:
-            assert "Deleted" in admin.send("/admin/purge", rater=bob.personal_code).text
-        assert not server.rows("SELECT * FROM answer WHERE place IS NOT NULL")

@@ -61,8 +61,8 @@ NAMES = {
 """All that the study uses of casewise, by module: its interface."""
 
 WALLED = {
-    "fastapi": ("app_base.py", "app_study/"),
-    "uvicorn": ("app_base.py",),
+    "fastapi": ("app_study/",),
+    "uvicorn": ("app_study/study_app.py",),
     "sqlalchemy": ("store/",),
     "babel": ("study/language.py",),
 }

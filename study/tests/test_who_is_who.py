@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from support.fake_openai import serving_thread
 from support.serving import Guest, Serving
 from support.studies import ADMIN, write_study
@@ -197,7 +198,7 @@ COUNTED = "SELECT id FROM participant WHERE counts ORDER BY 1"
 LEAVE_OUT = {"browser": "leave_out", "address": "count", "minutes": 10}
 
 
-def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path) -> None:
+def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path, cli: Cli) -> None:
     path = write_study(tmp_path, blocks=2, second_accounts=LEAVE_OUT)
     with Serving(path) as server, Guest(server, "/?participant=ada") as ada:
         ada.begin().finish()
@@ -216,8 +217,8 @@ def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path) -> 
         with Guest(server, f"/admin/enter/{ADMIN}") as admin:
             assert "May be one person" in admin.page.text
             assert "left out" in admin.page.text
-            (first,) = server.rows("SELECT rater FROM participant WHERE id = 1")
-            admin.send("/admin/purge", rater=first)
+        (first,) = server.rows("SELECT rater FROM participant WHERE id = 1")
+        assert cli("annotate", "purge", "study.yaml", "--rater", first).returncode == 0
         # Bob's and the second account's.
         assert server.rows("SELECT kind FROM second_account") == ["address"]
 

@@ -1,10 +1,9 @@
-"""Who may begin: signed links of the study's own, limits by address range, and when it ends."""
+"""Who may begin: signed links of the study's own, limits by address range, others' places."""
 
 from pathlib import Path
 
 from conftest import Cli
 from support.serving import Guest, Serving
-from support.starts import until
 from support.studies import ADMIN, read_csv, write_arms, write_study
 
 
@@ -75,41 +74,40 @@ def test_a_range_is_turned_away_before_the_places_are_gone(tmp_path: Path, cli: 
         assert [come(f"192.0.2.{number}") for number in range(8)] == [200] * 8
 
 
-def judge(server: Serving, *, careful: bool) -> str:
-    """A person who may have to wait for a place, over HTTP; the last page's address."""
-    with Guest(server) as one:
-        until(lambda: 'name="agree"' in one.get("/consent").text, server.process)
-        one.begin()
-        while one.at.startswith("/page/"):
-            attention = "Please answer unsafe here." in one.page.text
-            one.answer("unsafe" if attention and careful else "safe")
-        return one.at
-
-
-def test_one_command_collects_until_those_who_pass_the_screening_have_judged_all(
+def test_flagged_people_are_excluded_until_those_who_pass_have_judged_all(
     tmp_path: Path, cli_inside: Cli
 ) -> None:
     path = write_arms(
         tmp_path,
         votes=1,
-        timing={"least_seconds": 0, "lease_minutes": 30},
+        timing={"least_seconds": 0},
         screening={"attention_failed": 0, "fast_share": None},
     )
-    server = Serving(path, None, "--until-complete")
-    assert [judge(server, careful=one) for one in (True, False, True)] == ["/done"] * 3
-    # The careless one's place is free again, and the server ends once it is taken and judged.
-    assert judge(server, careful=True) == "/done"
-    until(lambda: "the server ends in 30 minutes" in server.process.stderr, server.process)
-    server.clock.turn(minutes=31)
-    _, said = server.process.communicate(60)
-    assert server.process.returncode == 0
-    assert "excluded by the screening: 1 people" in said
-    assert "complete: each case has its votes" in said
-    (reason,) = server.rows("SELECT excluded FROM participant WHERE excluded IS NOT NULL")
-    assert reason.startswith("screening: failed 1")
-    assert server.rows("SELECT count(*) FROM answer WHERE place IS NOT NULL") == [16]
-    done = cli_inside("annotate", "export", "study.yaml", "--out", "votes")
-    assert done.returncode == 0, done.stderr
+
+    def judge(*, careful: bool) -> None:
+        with Guest(server) as one:
+            one.begin()
+            while one.at.startswith("/page/"):
+                attention = "Please answer unsafe here." in one.page.text
+                one.answer("unsafe" if attention and careful else "safe")
+            assert one.at == "/done"
+
+    def say(*options: str) -> str:
+        done = cli_inside("annotate", *options)
+        assert done.returncode == 0, done.stderr
+        return " ".join(done.stderr.split())
+
+    call = ("exclude", "study.yaml", "--flagged")
+    with Serving(path) as server:
+        for careful in (True, False, True):
+            judge(careful=careful)
+        said = say(*call)
+        assert said.count("excluded: p-") == 1
+        assert "to collect: 4 votes on 4 cells" in said
+        # The careless one's place is free again.
+        judge(careful=True)
+        assert say(*call) == "complete: each case has its votes"
+    say("export", "study.yaml", "--out", "votes")
     card = (tmp_path / "votes/data-card.md").read_text("utf-8")
     assert "screening: failed 1 of 1" in card
     for row in ("everybody | 3 | 12 |", "with those excluded by the screening | 4 | 16 |"):

@@ -263,10 +263,7 @@ def exclude(
         raise UsageError("give --rater and --reason, which stands in the data card, or --flagged")
     study = load_study(file)
     with open_store(study, file, database, "exclude") as store:
-        if flagged:
-            why = _flagged(store)
-        else:
-            why = {(rater or "").strip(): reason}
+        why = _flagged(store) if flagged else {(rater or "").strip(): reason}
         came = {name: store.exclude(name, reason) for name, reason in why.items()}
         progress = store.progress()
     for name, status in came.items():
