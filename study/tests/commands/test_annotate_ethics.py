@@ -2,7 +2,6 @@
 
 import html
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -26,12 +25,6 @@ def cases(tmp_path: Path) -> None:
     write_cases(tmp_path, some_cases(8))
 
 
-@pytest.fixture
-def no_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No browser prints the document."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-
 def planned(cli: Cli, *more: str) -> dict[str, float]:
     """Plan the study; its forecast."""
     found: dict[str, float] = plan(cli, "--tasks", "4", *ASKED, *more)["forecast"]
@@ -43,13 +36,10 @@ def complete(path: Path) -> None:
     change(path, safeguards=SAID | {"waived": WAIVED})
 
 
-def test_the_document_shows_every_screen_and_what_is_open(
-    cli: Cli, tmp_path: Path, no_browser: None
-) -> None:
+def test_the_document_shows_every_screen_and_what_is_open(cli: Cli, tmp_path: Path) -> None:
     pay = planned(cli, "--attention", "2")["pay_each"]
     done = cli("annotate", "ethics", "study.yaml", "--out", "ethics")
     assert (done.returncode, done.stdout) == (0, "ethics\n")
-    assert "save ethics/ethics.html as PDF" in done.stderr
     text = (tmp_path / "ethics/ethics.md").read_text("utf-8")
     page = html.unescape((tmp_path / "ethics/ethics.html").read_text("utf-8"))
     for point in POINTS:
@@ -89,40 +79,13 @@ def test_the_document_shows_every_screen_and_what_is_open(
         assert said in text
 
 
-def test_minutes_are_those_of_a_pilot_and_screens_of_its_language(
-    cli: Cli, tmp_path: Path, no_browser: None
-) -> None:
+def test_screens_are_of_the_studys_language(cli: Cli, tmp_path: Path) -> None:
     planned(cli, "--attention", "0", "--tasks", "2", "--language", "de")
-    path = tmp_path / "study.yaml"
-    with Serving(path) as server:
-        for seconds in (60, 120, 180):
-            with Guest(server) as guest:
-                guest.agree().understand(path)
-                while guest.at.startswith("/page/"):
-                    guest.answer(seconds=seconds)
-    pilot = ("--from-pilot", "study.yaml")
-    done = cli("annotate", "ethics", "study.yaml", "--out", "ethics", *pilot)
-    assert done.returncode == 0, done.stderr
-    text = (tmp_path / "ethics/ethics.md").read_text("utf-8")
-    # Two pages of 1, 2 and 3 minutes: 2, 4 and 6, whose median is 4 and ninth tenth 5.6.
-    assert "as measured in a pilot of 3 people" in text
-    assert "| at the median | 4.0 |" in text
-    assert "| at the slow tenth | 5.6 |" in text
-    for said in ("Zustimmen und weiter", "Danke: Sie sind fertig"):
-        assert said in text
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_a_browser_prints_it(cli: Cli, tmp_path: Path) -> None:
-    if shutil.which("chromium") is None:
-        pytest.skip("Chromium is not installed")
-    planned(cli)
     done = cli("annotate", "ethics", "study.yaml", "--out", "ethics")
     assert done.returncode == 0, done.stderr
-    printed = (tmp_path / "ethics/ethics.pdf").read_bytes()
-    assert printed.startswith(b"%PDF-")
-    assert b"/MarkInfo" in printed
+    text = (tmp_path / "ethics/ethics.md").read_text("utf-8")
+    for said in ("Zustimmen und weiter", "Danke: Sie sind fertig"):
+        assert said in text
 
 
 def test_the_server_asks_for_what_is_open_before_others_can_come(cli: Cli, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """``casewise annotate plan`` from the command line: files, numbers, and what is refused."""
 
 import contextlib
-import json
 import re
 import shlex
 from decimal import ROUND_HALF_UP, Decimal
@@ -24,7 +23,7 @@ def test_starter_is_planned_by_default_as_in_the_paper(cli: Cli, tmp_path: Path)
     assert done.returncode == 0
     shown = " ".join(done.stdout.split())
     # 28 queries x 3 arms x 21 votes are 1764, by 20 a person: 88.2 people.
-    assert "votes a case 21 the default, as in the CASE-Bench paper" in shown
+    assert "votes a case 21 --votes" in shown
     assert "people 89 --tasks" in shown
     assert "people who see a query twice 0" in shown
     assert "consent.contact still says TODO" in done.stderr
@@ -51,14 +50,6 @@ def test_costs_by_hand(cli: Cli, folder: Path) -> None:
     study = read_yaml(folder / "study.yaml")
     assert study["recruitment"]["return_url"] is not None
     assert study["pay"]["fee"] == 0.25
-
-
-def test_votes_from_the_power_of_a_test_are_those_of_power(cli: Cli, folder: Path) -> None:
-    found = plan(cli, "--p1", ".5", "--p2", ".9", "--power", ".8")
-    given = ("--test", "proportions", "--p1", ".5", "--p2", ".9", "--power", ".8")
-    asked = cli("power", *given, "--format", "json")
-    assert found["votes"] == json.loads(asked.stdout)["answers"][0]["needed"]
-    assert found["votes_from"] == "casewise power --test proportions --p1 0.5 --p2 0.9 --power 0.8"
 
 
 def test_the_same_plan_twice_is_the_same_file_and_another_seed_another(
@@ -98,19 +89,19 @@ def test_sequential_collection_is_planned_with_what_it_saves_and_costs(
     options = ("--votes", "11", "--tasks", "6", "--pay", "12")
     fixed = plan(cli, *options)
     assert "collection" not in fixed
-    sequential = ("--force", "--collection", "sequential", "--least-votes", "6")
+    sequential = ("--force", "--collection", "sequential")
     found = plan(cli, *options, *sequential)
     rule = found["collection"]
-    assert (rule["rule"], rule["posterior"], rule["least"]) == ("sequential", 0.95, 6)
+    assert (rule["rule"], rule["posterior"], rule["least"]) == ("sequential", 0.95, 5)
     assert all(0 < one["saved"] < 5 / 11 and one["fixed"] == 18 * 11 for one in rule["simulated"])
     # The most people, and what they cost, are those of the fixed plan.
     assert found["forecast"] == fixed["forecast"]
     study = read_yaml(folder / "study.yaml")
-    assert (study["votes"], study["collection"]["least"]) == (11, 6)
+    assert (study["votes"], study["collection"]["least"]) == (11, 5)
     # Both designs stand beside each other, whichever is taken.
     assert fixed["designs"]["fixed"] == found["designs"]["fixed"]
     many, few = found["designs"]["fixed"], found["designs"]["sequential"]
-    assert (many["votes"], 6 <= few["votes"] < 11) == (11, True)
+    assert (many["votes"], 5 <= few["votes"] < 11) == (11, True)
     assert few["share"] > many["share"] > 0
 
 
@@ -120,12 +111,11 @@ def test_what_the_page_on_studies_says_of_planning_is_true(cli: Cli, tmp_path: P
     planning = page[page.index("## Planning") : page.index("## What an ethics board asks")]
     blocks = re.findall(r"```bash\n(.*?)```", planning, re.DOTALL)
     lines = "".join(blocks).replace("\\\n", "").splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 4
     said = [cli(*shlex.split(line)[1:], env={"COLUMNS": "200"}) for line in lines]
-    assert [done.returncode for done in said] == [0] * 5
+    assert [done.returncode for done in said] == [0] * 4
     assert "so 39 (78 votes" in said[2].stdout
-    assert "39  casewise power --test proportions --p1 0.5" in said[3].stdout
-    assert "Sequential collection saves" in said[4].stdout
+    assert "Sequential collection saves" in said[3].stdout
     asked = re.search(r"`(casewise power --test proportions --n 21[^`]*)`", planning)
     assert asked is not None
     assert "53 of 100" in cli(*asked[1].split()[1:]).stdout

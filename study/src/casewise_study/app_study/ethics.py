@@ -1,20 +1,11 @@
 """The document for an ethics board: what people see, what is kept of them, what they are paid."""
 
 import html
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
-from casewise.errors import UsageError
 from casewise.sheets import markdown_to_html
 from casewise_study.app_study.screens import Screens
 from casewise_study.app_study.site import SentAnswer
@@ -23,54 +14,8 @@ from casewise_study.study.page_signals import hidden_word
 from casewise_study.study.planning import forecast, open_points
 from casewise_study.study.reading_times import SLOW, USUAL, pages_of, reading
 from casewise_study.study.schema import Study
-from casewise_study.votes.collected import Collected, PersonStatus, active_minutes
 from casewise_study.votes.data_card import quote, render_markdown
 from casewise_study.votes.screening_words import rules_in_words
-
-BROWSERS = (
-    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge"),
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
-)
-"""Browsers that print a page to a file, by name or path."""
-
-_PRINT_SECONDS = 120
-
-
-@dataclass(frozen=True, slots=True)
-class SessionMinutes:
-    """Minutes of a session."""
-
-    median: float
-    slow: float
-    """Of the slow tenth."""
-    source: str
-
-    @classmethod
-    def by_words(cls, study: Study) -> "SessionMinutes":
-        """Minutes of the longest session by its words; the slow end of most adults is the tenth."""
-        read = reading(study)
-        said = (
-            f"by the words that people read, at {USUAL.words * read.speed:.0f} words a minute, and "
-            f"at {SLOW.words * read.speed:.0f}, the slow end of most adults, as the slow tenth"
-        )
-        return cls(read.session_minutes(USUAL), read.session_minutes(SLOW), said)
-
-    @classmethod
-    def measured(cls, pilot: Study, collected: Collected) -> "SessionMinutes":
-        """Minutes at work of those who finished a pilot.
-
-        Raises:
-            UsageError: Nobody has finished it.
-        """
-        active = active_minutes(pilot, collected)
-        done = (one.rater for one in collected.people if one.status is PersonStatus.COMPLETED)
-        taken = [active[rater] for rater in done if rater in active]
-        if not taken:
-            raise UsageError("--from-pilot: nobody has finished it yet, so no time is known")
-        said = f"as measured in a pilot of {len(taken)} people"
-        return cls(float(np.quantile(taken, 0.5)), float(np.quantile(taken, 0.9)), said)
-
 
 _MARKS = (
     (r"\s*\n\s*", " "),
@@ -96,13 +41,13 @@ def _as_text(page: str) -> str:
     return quote("\n\n".join(html.unescape(line) for line in lines if line))
 
 
-def ethics_document(study: Study, minutes: SessionMinutes) -> tuple[str, str]:
+def ethics_document(study: Study) -> tuple[str, str]:
     """The document as Markdown, and as a page that is made to be printed.
 
     Its template says which screens stand in it; each is a template of the study's pages, for
     a person who takes part.
     """
-    made, pages = Screens(study), pages_of(study, 0)
+    made, pages, read = Screens(study), pages_of(study, 0), reading(study)
     example: dict[str, Any] = {
         **{"examples": made.examples, "questions": study.comprehension.questions, "form": ""},
         **{"own_address": "https://study.example/resume/...", "personal_code": "7K3Q-M2ZX-9HTY"},
@@ -114,7 +59,8 @@ def ethics_document(study: Study, minutes: SessionMinutes) -> tuple[str, str]:
         "study": study,
         "open": open_points(study),
         "forecast": forecast(study),
-        "minutes": minutes,
+        "minutes": {"median": read.session_minutes(USUAL), "slow": read.session_minutes(SLOW)},
+        "pace": [f"{pace.words * read.speed:.0f}" for pace in (USUAL, SLOW)],
         "pay": forecast(study).pay_each,
         "rules": tuple(rules_in_words(study.screening)),
         "case": (1, made.content(pages[0])),
@@ -145,21 +91,3 @@ def ethics_document(study: Study, minutes: SessionMinutes) -> tuple[str, str]:
     return document(_as_text), render_markdown(
         "ethics.html.j2", {"title": html.escape(study.title), "body": body, "styles": styles}
     )
-
-
-def print_pdf(page: Path, to: Path) -> bool:
-    """Print a page to PDF by a browser of this computer; False where none does."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        return False
-    alone = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
-    with TemporaryDirectory() as profile:
-        options = ["--headless", "--disable-gpu", "--no-pdf-header-footer", *alone]
-        places = [f"--user-data-dir={profile}", f"--print-to-pdf={to}", page.resolve().as_uri()]
-        try:
-            subprocess.run(
-                [browser, *options, *places], capture_output=True, timeout=_PRINT_SECONDS
-            )
-        except (OSError, subprocess.SubprocessError):
-            return False
-    return to.is_file()

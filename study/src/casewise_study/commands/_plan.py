@@ -3,18 +3,18 @@
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
 from casewise.cli import Format, FormatOption, note, working
 from casewise.cli.arguments import File
-from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 from casewise.files import quoted
 from casewise.files.yaml import problem_of
+from casewise.statistics import LEAST_VOTES
 from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_designs
 from casewise_study.study.block_balance import balance
 from casewise_study.study.language import SOURCE
@@ -31,8 +31,6 @@ from casewise_study.study.study_rules import Collection, StoppingRule
 from casewise_study.study.study_texts import text_warnings
 
 _of_study = partial(typer.Option, rich_help_panel="Study")
-_of_votes = partial(typer.Option, rich_help_panel="Votes from the power of a test")
-_of_collection = partial(typer.Option, rich_help_panel="Fewer votes for the same labels")
 _of_people = partial(typer.Option, rich_help_panel="People")
 """Options in the panels that this command has of its own."""
 
@@ -46,9 +44,8 @@ def plan(
         str, _of_study(metavar="ARM,...", help="Contexts to show: none, safe, unsafe.")
     ] = "none,safe,unsafe",
     votes: Annotated[
-        int | None,
-        _of_study(min=1, help=f"On each case. Default: {PAPER_VOTES}, as the CASE-Bench paper."),
-    ] = None,
+        int, _of_study(min=1, help="On each case; 21 are those of the CASE-Bench paper.")
+    ] = PAPER_VOTES,
     tasks: Annotated[
         int | None,
         _of_study(min=1, help="Cases a person, at most. Default: 20, or the number of queries."),
@@ -60,9 +57,6 @@ def plan(
         ),
     ] = None,
     seed: Annotated[int, _of_study(min=0, max=MAX_SEED, help="Seed of the random assignment.")] = 0,
-    title: Annotated[
-        str, _of_study(help="What people see as the study's name.")
-    ] = "What should a chatbot answer?",
     by: Annotated[
         str | None, _of_study(metavar="TEXT", help="Who does the study, for the consent.")
     ] = None,
@@ -84,28 +78,12 @@ def plan(
     language: Annotated[
         str, _of_study(metavar="CODE", help="Of the pages: en, de, or that of a .po file.")
     ] = SOURCE,
-    p1: Annotated[float | None, _of_votes(help="Share of safe votes on one case, 0..1.")] = None,
-    p2: Annotated[
-        float | None, _of_votes(help="Share on the other, to be told from the first.")
-    ] = None,
-    power: Annotated[
-        float | None, _of_votes(help="The chance of telling them apart, such as .8.")
-    ] = None,
-    alpha: Annotated[float | None, _of_votes(help="Of the two-sided test. Default: .05.")] = None,
     collection: Annotated[
         StoppingRule,
-        _of_collection(
+        _of_study(
             help="sequential: a case stops once its majority is decided; --votes is the most."
         ),
     ] = StoppingRule.FIXED,
-    posterior: Annotated[
-        float | None,
-        _of_collection(help="Decided when the majority is all people's so probably. Default: .95."),
-    ] = None,
-    least_votes: Annotated[
-        int | None,
-        _of_collection(min=1, help="On every case, however clear. Default: 5."),
-    ] = None,
     platform: Annotated[Platform, _of_people(help="Where people come from.")] = Platform.NONE,
     seconds: Annotated[
         float | None,
@@ -139,8 +117,6 @@ def plan(
 
     casewise annotate plan cases.jsonl --out study.yaml --arms safe,unsafe --votes 11 --tasks 15
 
-    casewise annotate plan cases.jsonl --out study.yaml --p1 .5 --p2 .8 --power .8
-
     casewise annotate plan cases.jsonl --out study.yaml --collection sequential
 
     casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
@@ -152,24 +128,14 @@ def plan(
     source: str | Path = file if file in (STARTER, CASEBENCH) else Path(file)
     if isinstance(source, Path) and to.exists() and to.samefile(source):
         raise UsageError(f"{to}: would overwrite the cases")
-    number, reason = _votes(votes, p1, p2, power, alpha)
-    chosen = _checked(
-        Collection,
-        rule=collection,
-        **_named(posterior=posterior, least=least_votes),
-    )
-    if collection is StoppingRule.FIXED and chosen != Collection():
-        raise UsageError("--posterior, --least-votes: of --collection sequential; add that")
-    if collection is StoppingRule.SEQUENTIAL and chosen.least > number:
-        raise UsageError(f"--least-votes {chosen.least}: at most --votes, {number}; lower either")
-    paid = _checked(
-        Pay,
+    paid = _pay(
         currency=currency,
         per_hour=pay,
         seconds_per_task=seconds,
         minutes_besides=minutes_besides,
         fee=fee or 0,
     )
+    asker = {"by": by, "contact": contact, "ethics": ethics}
     with working("reading the cases"):
         made = open_cases(source)
     with working(f"dealing {len(made.cases)} cases to people"):
@@ -177,47 +143,43 @@ def plan(
             made,
             source,
             to,
-            title=_given("title", title) or "",
+            title="What should a chatbot answer?",
             arms=_arms(arms),
-            votes=number,
-            collection=chosen,
+            votes=votes,
+            collection=Collection(rule=collection, least=min(LEAST_VOTES, votes)),
             tasks=tasks,
             attention=attention,
             seed=seed,
             platform=platform,
             pay=paid,
             language=language,
-            by=_given("by", by),
-            contact=_given("contact", contact),
-            ethics=_given("ethics", ethics),
+            **{name: (text or "").strip() or None for name, text in asker.items()},
             keep_until=keep_until.date() if keep_until else None,
         )
         write_study(study, to)
         study = load_study(to)
         even = balance(study, study_cases(study))
         drawn = simulated_designs(study, seed)
-    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, drawn)
+    planned = PlanSheet(study, made, even, dropout, drawn)
     print_plan(planned, format)
     _say_next(planned, to)
 
 
-_Part = TypeVar("_Part", bound=BaseModel)
 _OPTIONS = {
     "per_hour": "pay",
     "seconds_per_task": "seconds",
     "minutes_besides": "minutes-besides",
-    "least": "least-votes",
 }
 
 
-def _checked(part: type[_Part], **values: Any) -> _Part:
-    """A part of the study from its options.
+def _pay(**values: Any) -> Pay:
+    """The pay, from its options.
 
     Raises:
         UsageError: A value that the study file would not take.
     """
     try:
-        return part(**values)
+        return Pay(**values)
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         field = str(detail["loc"][0])
@@ -225,39 +187,6 @@ def _checked(part: type[_Part], **values: Any) -> _Part:
         if field == "currency":
             expected = "three capital letters, such as GBP"
     raise UsageError(f"--{_OPTIONS.get(field, field)} {found}: expected {expected}")
-
-
-def _named(**values: Any) -> dict[str, Any]:
-    """The values that were given."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _votes(
-    votes: int | None,
-    p1: float | None,
-    p2: float | None,
-    power: float | None,
-    alpha: float | None,
-) -> tuple[int, str]:
-    """The number of votes, and where it is from."""
-    asked = {"--p1": p1, "--p2": p2, "--power": power}
-    if all(value is None for value in (*asked.values(), alpha)):
-        if votes is not None:
-            return votes, "--votes"
-        return PAPER_VOTES, "the default, as in the CASE-Bench paper"
-    if votes is not None:
-        raise UsageError("--votes is given, and --p1, --p2, --power would work it out: drop either")
-    if missing := [name for name, value in asked.items() if value is None]:
-        raise UsageError(f"{', '.join(missing)}: needed to work out the votes (or give --votes)")
-    level = 0.05 if alpha is None else alpha
-    planned = plan_power(PowerInputs(PowerTest.PROPORTIONS, power=power, alpha=level, p1=p1, p2=p2))
-    needed = planned.answers[0].needed
-    if needed is None:
-        raise UsageError(f"--p1 {p1:g} --p2 {p2:g}: no number of votes was found")
-    words = f"--p1 {p1:g} --p2 {p2:g} --power {power:g}"
-    if alpha is not None:
-        words += f" --alpha {alpha:g}"
-    return needed, f"casewise power --test proportions {words}"
 
 
 def _arms(text: str) -> tuple[Arm, ...]:
@@ -270,19 +199,13 @@ def _arms(text: str) -> tuple[Arm, ...]:
     return tuple(arm for arm in Arm if arm in names)
 
 
-def _given(name: str, text: str | None) -> str | None:
-    if text is not None and not text.strip():
-        raise UsageError(f"--{name} is blank: leave it out, or say something")
-    return text.strip() if text is not None else None
-
-
 def _say_next(planned: PlanSheet, to: Path) -> None:
     study = planned.study
     for line in planned.made.notes:
         note(f"note: {line}")
     for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
-    note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {quoted(to)}")
+    note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {quoted(to)} --try")
     if problems := check_ready(study):
         note("Before people may be asked:")
         for line in problems:

@@ -63,11 +63,7 @@ class PlanSheet:
     study: Study
     made: CaseSet
     measured: Balance
-    votes_from: str
-    """Source of the number of votes."""
     dropout: float
-    knows_fee: bool
-    """True if the platform's fee was given."""
     drawn: DrawnDesigns
     """The fixed and the sequential design in simulated studies."""
 
@@ -100,7 +96,6 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
     study = planned.study
     return {
         "votes": study.votes,
-        "votes_from": planned.votes_from,
         **savings_record(study, planned.drawn),
         "designs": {rule: asdict(getattr(planned.drawn, rule)) for rule in StoppingRule},
         "attention": study.attention.per_person,
@@ -121,7 +116,7 @@ def _effort(planned: PlanSheet) -> list[_Line]:
     expected, pay = planned.forecast(), study.pay
     cells = len(study.design.cells)
     rows = [
-        ("votes a case", str(study.votes), planned.votes_from),
+        ("votes a case", str(study.votes), "--votes"),
         ("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
         ("people", count(expected.people), "--tasks"),
         ("to recruit", count(expected.recruit), f"--dropout {dropout:g}"),
@@ -159,9 +154,6 @@ def _time_record(planned: PlanSheet) -> dict[str, Any]:
     study = planned.study
     read = reading(study)
     return {
-        "seconds_per_task": study.pay.seconds_per_task,
-        "minutes_besides": study.pay.minutes_besides,
-        "language": study.language,
         "words": {"case": read.case_words, "besides": read.besides},
         "by_words": {
             name: {
@@ -173,7 +165,6 @@ def _time_record(planned: PlanSheet) -> dict[str, Any]:
             }
             for name, pace in (("fast", FAST), ("usual", USUAL), ("slow", SLOW))
         },
-        "sources": list(_SOURCES),
     }
 
 
@@ -221,7 +212,7 @@ def _notes(planned: PlanSheet) -> list[str]:
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
     recruited = study.recruitment.platform is not Platform.NONE
-    if study.pay.per_hour and recruited and not planned.knows_fee:
+    if study.pay.per_hour and recruited and not study.pay.fee:
         notes.append("The platform's fee is not counted: give --fee (see the platform's prices).")
     if measured.arms_apart > 1:
         notes.append(
