@@ -10,8 +10,8 @@
 #   make bench   measure speed beside what is possible (half an hour; docs/method/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
 #   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (six minutes)
-#   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics-appendix.md
-#   make hostile   the same on published runs, resampled (half an hour); writes docs/method/hostile.md
+#   make coverage  how often intervals hold the truth, by formula; writes benchmarks/results
+#   make hostile   the same on published runs, resampled (half an hour)
 #   make published  make the tables of published outputs on the first pages anew
 #   make images  photograph the report and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
@@ -27,7 +27,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published images release release-check lock clean
+.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse published images release release-check lock clean
 
 demo: $(READY)
 	@echo "The embedded model judges 8 of the 56 starter cases: up to a minute on two cores (all: casewise run)"
@@ -119,13 +119,10 @@ reliability: $(READY)
 	$(BIN)/python benchmarks/reliability.py --write
 
 coverage: $(READY)
-	$(BIN)/python benchmarks/coverage.py --jobs 2 --write
+	$(BIN)/python benchmarks/hostile.py ../shared/data --full --jobs 2 --write --part drawn
 
 hostile: $(READY)
-	$(BIN)/python benchmarks/hostile.py ../shared/data --full --jobs 2 --write
-
-measures: $(READY)
-	$(BIN)/python docs/make_reference.py
+	$(BIN)/python benchmarks/hostile.py ../shared/data --full --jobs 2 --write --part runs commands analyses
 
 published: $(READY)
 	$(BIN)/python docs/make_published.py

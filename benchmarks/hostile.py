@@ -1,7 +1,7 @@
 """How often each interval holds the truth on published runs, resampled: ``make hostile``.
 
     python benchmarks/hostile.py ../shared/data                 # a first look
-    python benchmarks/hostile.py ../shared/data --full --write  # the page docs/method/hostile.md
+    python benchmarks/hostile.py ../shared/data --full --write  # and benchmarks/results/
 
 Populations are published runs: CASE-Bench's outputs, and the predictions that were published with
 MoralExceptQA; as they are, and with few, clustered and one-sided changes, unread answers, epochs,
@@ -32,6 +32,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import numpy as np
 import polars as pl
+from coverage import drawn
 from numpy.typing import NDArray
 
 from casewise.analyses import Scored, analyse
@@ -71,10 +72,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-DOCS = Path(__file__).resolve().parents[1] / "docs/method/hostile.md"
-BEGIN, END = "<!-- hostile -->", "<!-- end -->"
-COMMANDS_BEGIN, COMMANDS_END = "<!-- commands -->", "<!-- end of commands -->"
-ANALYSES_BEGIN, ANALYSES_END = "<!-- analyses -->", "<!-- end of analyses -->"
+RESULTS = Path(__file__).resolve().parent / "results"
 
 SIZES = (28, 56, 150, 450)
 """Queries of a study."""
@@ -371,7 +369,7 @@ def populations(data: Path) -> Iterator[Population]:
 @cache
 def by_name(data: Path) -> dict[str, Ground]:
     """Every population, made once a process."""
-    return {one.name: one for one in (*populations(data), *other_commands(data), *analysed(data))}
+    return {one.name: one for _, grounds in PARTS.values() for one in grounds(data)}
 
 
 def _as_published(data: Path) -> Iterator[Population]:
@@ -486,6 +484,11 @@ def _other_forms(data: Path) -> Iterator[Population]:
     changed = replying(turned(base, some(every, 0.02, rng)), replies[0].partial)
     yield Population("replies, 2% changed", replies[0], changed)
     yield Population("ranked", *(ranking(runs[f"{name} score"]) for name in ("gpt-4o", "llama")))
+
+
+def by_formula(_: Path) -> Iterator[Population]:
+    """Models whose truth is known by the formula that draws them."""
+    return (Population(*one) for one in drawn(seed=1))
 
 
 # --- figures of other commands --------------------------------------------------------------
@@ -1290,7 +1293,7 @@ def sizes_of(cells: Cells) -> list[int]:
 
 
 def page(cells: Cells, draws: int, seed: int) -> str:
-    """A table of docs/method/hostile.md."""
+    """The table of a part, and what is below the least."""
     low = too_low(cells)
     at_odds = sum(one.at_odds for found in cells.values() for one in found.values())
     lines = [
@@ -1308,12 +1311,13 @@ def page(cells: Cells, draws: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-PARTS: Mapping[str, tuple[str, str, Callable[[Path], Iterable[Ground]]]] = {
-    "runs": (BEGIN, END, populations),
-    "commands": (COMMANDS_BEGIN, COMMANDS_END, other_commands),
-    "analyses": (ANALYSES_BEGIN, ANALYSES_END, analysed),
+PARTS: Mapping[str, tuple[str, Callable[[Path], Iterable[Ground]]]] = {
+    "runs": ("Measures of a run, and their changes", populations),
+    "commands": ("Figures of describe, replay and graded replies", other_commands),
+    "analyses": ("Analyses of casewise score", analysed),
+    "drawn": ("Populations drawn by a formula", by_formula),
 }
-"""Tables of the page: where each begins and ends, and its populations."""
+"""Tables by name: what each is of, and its populations."""
 
 QUICK = (28, 150)
 """Sizes of a first look."""
@@ -1327,9 +1331,9 @@ def main() -> int:
     parser.add_argument("--cells", type=Path, default=Path("build/hostile"), help="folder of cells")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--part", choices=PARTS, help="one table of the page, not all")
+    parser.add_argument("--part", choices=PARTS, nargs="+", help="some tables, not all")
     parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, help="queries of a study")
-    parser.add_argument("--write", action="store_true", help="put the tables into the document")
+    parser.add_argument("--write", action="store_true", help="write into benchmarks/results/")
     chosen = parser.parse_args()
     draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
     draws, sizes = chosen.studies or draws, tuple(chosen.sizes or sizes)
@@ -1337,8 +1341,8 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     work = partial(run_cell, chosen.data, folder, draws=draws, seed=chosen.seed)
     low = []
-    for part in [chosen.part] if chosen.part else PARTS:
-        begin, finish, grounds = PARTS[part]
+    for part in chosen.part or PARTS:
+        title, grounds = PARTS[part]
         names = [one.name for one in grounds(chosen.data)]
         keys = [(name, size) for size in sizes for name in names]
         if chosen.jobs == 1:
@@ -1348,13 +1352,11 @@ def main() -> int:
             with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
                 list(pool.map(work, keys))
         cells = read_cells(folder, keys)
-        text = page(cells, draws, chosen.seed)
+        text = f"# Coverage of 95 % intervals: {title}\n\n{page(cells, draws, chosen.seed)}\n"
         print(text)
         low += too_low(cells)
         if chosen.write:
-            document = DOCS.read_text("utf-8")
-            start, end = document.index(begin) + len(begin), document.index(finish)
-            DOCS.write_text(f"{document[:start]}\n{text}\n{document[end:]}", "utf-8")
+            (RESULTS / f"coverage-{part}.md").write_text(text, "utf-8")
     return 1 if low else 0
 
 

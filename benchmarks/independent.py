@@ -3,7 +3,7 @@
     python benchmarks/independent.py BEFORE.json AFTER.json
 
 Two outputs of CASE-Bench over the same cases, scores or verdicts. Printed is a JSON object: of each
-figure its value and its 95 % interval, as docs/method/statistics-appendix.md defines them. A test
+figure its value and its 95 % interval, as docs/method/statistics.md defines them. A test
 holds the figures of ``casewise score`` and ``casewise compare`` to these within 1e-6.
 """
 
@@ -62,14 +62,22 @@ def sums(one: Output, values: Floats) -> Floats:
 
 
 def share(one: Output, hits: Floats, of: Floats) -> tuple[float, Ends]:
-    """A share and Wilson's interval on the rows that would have the jackknife's error."""
+    """A share and Wilson's interval on the rows that would have the jackknife's error.
+
+    No end is nearer than Clopper and Pearson's of 90 %.
+    """
     value = float(hits.sum() / of.sum())
     rows, degrees = float(of.sum()), by_weights(one, of)
     error = jackknife(one, hits, of)
     if not error > 0:
-        return value, wilson(value, min(effective(sums(one, of)), rows), stats.norm.ppf(0.975))
-    size = min(value * (1 - value) / error**2, 2 * rows)
-    return value, wilson(value, size, stats.t.ppf(0.975, degrees))
+        size, t = min(effective(sums(one, of)), rows), float(stats.norm.ppf(0.975))
+    else:
+        size = min(value * (1 - value) / error**2, 2 * rows)
+        t = float(stats.t.ppf(0.975, degrees))
+    low, high = wilson(value, size, t)
+    hits = value * size
+    exact = stats.beta.ppf(0.05, hits, size - hits + 1), stats.beta.ppf(0.95, hits + 1, size - hits)
+    return value, (float(np.fmin(low, exact[0])), float(np.fmax(high, exact[1])))
 
 
 def effective(weights: Floats) -> float:
@@ -136,14 +144,14 @@ def loss(one: Output, values: Floats) -> tuple[float, Ends]:
 
 
 def share_change(one: Output, change: Floats, of: Floats) -> tuple[float, Ends]:
-    """Change of a share: t over queries, of which two are added: an answer up, and one down.
+    """Change of a share: t over queries, of which two are added, one up and one down.
 
-    The added ones weigh as the heaviest.
+    Each moves by all its answers, or by one that weighs as those of the heaviest query do.
     """
     value = float(change.sum() / of.sum())
     weights = sums(one, of)
     n = int((weights > 0).sum())
-    step = n * weights.max() / weights.sum() * n / of.sum()
+    step = max(1.0, n * weights.max() / weights.sum() * n / of.sum())
     mean = n * value / (n + 2)
     squares = n * (n - 1) * jackknife(one, change, of) ** 2 + n * (value - mean) ** 2
     squares += (step - mean) ** 2 + (step + mean) ** 2

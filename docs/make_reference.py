@@ -1,7 +1,6 @@
 """Pages of the reference, made of the program: commands, measures, the Python interface.
 
-Nothing here needs what builds the site, so tests hold the pages against the program. Run as a
-script it makes the tables of measures in docs/method/statistics.md anew (``make measures``).
+Nothing here needs what builds the site, so tests hold the pages against the program.
 """
 
 import inspect
@@ -15,7 +14,7 @@ import typer
 
 import casewise
 from casewise import errors, statistics
-from casewise.choices import Better, Family, Measure, MeasureKind, Needs, Origin
+from casewise.choices import Family, Measure, MeasureKind
 from casewise.cli import app
 from casewise.measures import measures
 
@@ -175,55 +174,6 @@ def title(page: Path) -> str:
     return re.search(r"^# (.+)$", page.read_text("utf-8"), re.MULTILINE)[1]  # type: ignore[index]
 
 
-SOURCE = DOCS / "method/statistics.md"
-"""Page with the tables of measures, between comments ``<!-- measures: NAME -->``."""
-
-TABLES = {
-    "verdicts": "verdicts",
-    "replies": "replies",
-    "probabilities": "probabilities",
-    "sides": "correlation-within-one-kind-of-context",
-    "pairs": "context-sensitivity",
-    "ranked": "two-contexts",
-}
-"""Tables by name, and the sections that they stand in."""
-
-ELSEWHERE = {
-    Origin.COVERAGE: "method/statistics.md#labels-and-unread-answers",
-    Origin.MASS: "method/statistics.md#labels-and-unread-answers",
-    Origin.LADDER: "how-to/evidence-ladder.md#figures",
-}
-"""Sections on measures that none of these tables has."""
-
-
-def table_of(row: Measure) -> str:
-    """The table of a measure; empty if none has it."""
-    if row.origin is not Origin.ANSWERS:
-        return ""
-    if Family.PAIRS in row.of:
-        return "ranked"
-    if Family.JUDGEMENTS not in row.of:
-        return "replies"
-    if row.needs:
-        return {Needs.SIDES: "sides", Needs.ALL_PAIRS: "pairs"}.get(row.needs, str(row.needs))
-    return "probabilities" if row.numbers else "verdicts"
-
-
-def measures_table(name: str) -> str:
-    """A table of statistics.md: a row a measure, whether a value can be missing in the last."""
-    rows = [row for row in measures() if table_of(row) == name]
-    empty = any(row.null_if for row in rows)
-    lines = ["| key | says | formula | range |", "|---|---|---|---|"]
-    if empty:
-        lines = ["| key | says | formula | range | null if |", "|---|---|---|---|---|"]
-    for row in rows:
-        key = f"quadrants.{row.name}" if row.kind is MeasureKind.OUTCOME else row.name
-        toward = {Better.HIGHER: ", up", Better.LOWER: ", down", Better.NEITHER: ""}[row.better]
-        cells = [f"`{key}`", row.says, defined(row), span(row) + toward]
-        lines.append(f"| {' | '.join(cells + [row.null_if] * empty)} |")
-    return "\n".join(lines)
-
-
 def defined(row: Measure) -> str:
     """The formula, and where it comes from."""
     return f"{row.definition} ({row.source})" if row.source else row.definition
@@ -232,16 +182,6 @@ def defined(row: Measure) -> str:
 def span(row: Measure) -> str:
     """The least and the greatest value: ``0..1``; ``0..`` where there is no greatest."""
     return f"{row.low:g}..{'' if row.high == float('inf') else f'{row.high:g}'}"
-
-
-def with_tables(text: str) -> str:
-    """The text of statistics.md with its tables made anew."""
-    return re.sub(
-        r"(<!-- measures: (\w+) -->\n).*?(?=<!-- end -->)",
-        lambda found: f"{found[1]}\n{measures_table(found[2])}\n\n",
-        text,
-        flags=re.DOTALL,
-    )
 
 
 def slug(heading: str) -> str:
@@ -261,8 +201,8 @@ def measures_page() -> str:
     for head, rows in groups.items():
         lines += [
             f"\n## {head}\n",
-            "| measure | what it is | range | better | null if | source |",
-            "|---|---|---|---|---|---|",
+            "| key | what it is | range | better | null if |",
+            "|---|---|---|---|---|",
             *map(_measure_row, rows),
         ]
     return "\n".join([*lines, ""])
@@ -270,32 +210,17 @@ def measures_page() -> str:
 
 MEASURES_HEAD = """# Measures
 
-Every measure that `casewise score`, `compare`, `report` and `gate` have, by the name that JSON,
-tables and a gate's file give it: made of the program's own table
-(`src/casewise/measures/_table.py`). `r` is the share
-of people who call a case safe, `p` the model's probability of safe. Beside each stand `_se`,
-clustered by query, and `_ci`, 95 %:
-[how often they hold](../method/statistics-appendix.md#how-often-they-hold)."""
+Every measure that `casewise score`, `compare`, `report` and `gate` have, by its key in JSON,
+tables and a gate's file: made of the program's own table. `r` is the share of people who call a
+case safe, `p` the model's probability of safe; `s` and `u` are the verdicts in the context of a
+pair that is meant to be safe, and in the other. Beside each stand `_se`, clustered by query, and
+`_ci`, 95 %. [Statistics](../method/statistics.md) says how to read them."""
 
 
 def _measure_row(row: Measure) -> str:
-    table = table_of(row)
-    page = f"method/statistics.md#{TABLES[table]}" if table else ELSEWHERE[row.origin]
-    cells = [
-        f"`{row.name}`",
-        f"{row.says}: {defined(row)}",
-        span(row),
-        row.better.value,
-        row.null_if,
-    ]
-    return f"| {' | '.join(cells)} | [{heading(page)}](../{page}) |"
-
-
-def heading(place: str) -> str:
-    """The heading of a section, by its page and anchor."""
-    page, anchor = place.split("#")
-    heads = re.findall(r"^#+ (.+)$", (DOCS / page).read_text("utf-8"), re.MULTILINE)
-    return next(one for one in heads if slug(one) == anchor)
+    key = f"quadrants.{row.name}" if row.kind is MeasureKind.OUTCOME else row.name
+    cells = [f"`{key}`", f"{row.says}: {defined(row)}", span(row), row.better.value, row.null_if]
+    return f"| {' | '.join(cells)} |"
 
 
 def python_page() -> str:
@@ -327,8 +252,7 @@ def statistics_page() -> str:
     parts = [
         "# Statistics in Python",
         "`casewise.statistics`, made of the docstrings: arrays in, frozen results out. "
-        "[Statistics](../method/statistics.md) says what the figures mean, "
-        "[its appendix](../method/statistics-appendix.md) has the sources.",
+        "[Statistics](../method/statistics.md) says what the figures mean.",
         "## Functions",
         *(_directive(one, name) for name, one in found.items() if inspect.isfunction(one)),
         "## Results",
@@ -370,7 +294,3 @@ def pages() -> dict[str, str]:
         PYTHON: python_page(),
         STATISTICS: statistics_page(),
     }
-
-
-if __name__ == "__main__":
-    SOURCE.write_text(with_tables(SOURCE.read_text("utf-8")), "utf-8")

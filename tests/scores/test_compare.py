@@ -72,8 +72,8 @@ def test_one_case_and_a_run_against_itself() -> None:
     assert found["pcc"]["difference"] is None
     rows = random_table(20, 1)
     same = cw.compare(rows, rows)
-    # Two queries with one of two answers moved are added to the 20; other changes are unknown.
-    half = 2.0796138 * math.sqrt(2 * (1 / 2) ** 2 / 21 / 22)
+    # Two queries, both of whose answers moved, are added to the 20; other changes are unknown.
+    half = 2.0796138 * math.sqrt(2 / 21 / 22)
     assert rows_of(same)["accuracy"]["ci"] == pytest.approx([-half, half], abs=1e-6)
     assert rows_of(same)["pcc"]["ci"] is rows_of(same)["brier"]["ci"] is None
     assert rest_of(same)["changed"] == []

@@ -52,10 +52,10 @@ def test_one_case() -> None:
     assert row["brier"] == pytest.approx(0.15**2)
     for name in ("unsafe_recall", "f1_unsafe", "pcc", "within_pcc_safe", "follows", "shift_pcc"):
         assert row[name] is None, name
-    # One query has no spread: no error; Wilson still bounds the share.
+    # One query has no spread: no error; of one hit in one the exact bound at 95 % is .05.
     assert row["accuracy_se"] is None
     assert row["brier_ci"] is None
-    assert row["accuracy_ci"] == pytest.approx([0.2065, 1.0], abs=1e-4)
+    assert row["accuracy_ci"] == pytest.approx([0.05, 1.0])
 
 
 def test_no_view_of_scores_holds_a_text_of_a_run(tmp_path: Path) -> None:

@@ -107,10 +107,10 @@ def test_a_change_of_shares_with_two_queries_added_by_hand() -> None:
 
 
 def test_a_run_and_its_copy() -> None:
-    # None of 56 queries moved; the two that are added moved by one answer of two each, so the
-    # error is sqrt(2 / 4 / 57 / 58), and t of 57 degrees 2.002465.
+    # None of 56 queries moved; the two that are added moved by both of their answers, so the error
+    # is sqrt(2 / 57 / 58), and t of 57 degrees 2.002465.
     found = clustered_mean(A([1.0, 0.0] * 56), pairs(56), share=True)
-    half = 2.002465 * math.sqrt(0.5 / 57 / 58)
+    half = 2.002465 * math.sqrt(2 / 57 / 58)
     assert (found - found).interval == pytest.approx((-half, half), abs=1e-6)
     assert (found - found).p == 1
 

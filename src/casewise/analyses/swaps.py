@@ -1,7 +1,6 @@
 """Contexts changed part by part: which swap flips a model, and what its explanations name."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import polars as pl
 
@@ -12,6 +11,7 @@ from casewise.protocols import ResponseClass, is_acting
 from casewise.statistics import (
     Estimate,
     FloatArray,
+    as_loss,
     clustered_mean,
     clustered_ratio,
     number_clusters,
@@ -191,7 +191,7 @@ def _moved(
     for part, weight in (("named", named), ("not named", 1 - named)):
         mean = clustered_ratio(moved * weight, weight, clusters, share=share)
         if not share:
-            mean = replace(mean, scale="log")
+            mean = as_loss(mean)
         means[part] = mean
         yield Line(whole[0], f"{what}, {part}", int(weight.sum()), {"moves": mean})
     difference = means["named"] - means["not named"]

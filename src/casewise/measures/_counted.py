@@ -19,6 +19,7 @@ from casewise.statistics import (
     FloatArray,
     LabelChanges,
     Reliability,
+    as_loss,
     classify,
     clustered_mean,
     clustered_ratio,
@@ -91,7 +92,7 @@ class Counted:
             weights = np.ones_like(values) if found.weights is None else found.weights
             found = clustered_ratio(values * weights, weights, clusters, share=share)
             if row.kind is MeasureKind.LOSS:
-                found = replace(found, scale="log")
+                found = as_loss(found)
         return found
 
     @cached_property

@@ -38,7 +38,7 @@ def wilson_interval(share: float, size: float, critical: float = Z_95) -> tuple[
 
 
 def added_queries(value: float, error: float, queries: int, step: float) -> tuple[float, float]:
-    """Mean and error of a change of shares with two queries added: an answer up, and one down.
+    """Mean and error of a change of shares with two queries added: one up, and one down.
 
     After Agresti & Min (2005), doi:10.1002/sim.1781, with queries in place of cases: the interval
     is never of no width, however few queries moved.
