@@ -30,7 +30,7 @@ from casewise.cases import (
 )
 from casewise.choices import PowerInputs, PowerTest, Split, UnreadPolicy, WeighBy
 from casewise.errors import InputError, UsageError, choose_from, first_line
-from casewise.files import cache_dir, write_atomically
+from casewise.files import cache_dir, place_of, write_atomically
 from casewise.lazy import LazyModule
 from casewise.options import RunOptions, takes
 from casewise.sheets import (
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
     import casewise.gate as gates
     import casewise.judgements as tables
-    from casewise import dataset, logs, measures, replies, reporting, results, runs, scores
+    from casewise import dataset, measures, replies, reporting, results, runs, scores
 else:
     # The front door has functions called gate and judgements.
-    names = ("dataset", "logs", "measures", "replies", "reporting", "results", "runs", "scores")
-    dataset, logs, measures, replies, reporting, results, runs, scores = (
+    names = ("dataset", "measures", "replies", "reporting", "results", "runs", "scores")
+    dataset, measures, replies, reporting, results, runs, scores = (
         LazyModule(f"casewise.{name}") for name in names
     )
     gates, tables, pl = map(LazyModule, ("casewise.gate", "casewise.judgements", "polars"))
@@ -515,11 +515,11 @@ def _run(
     same_server: bool,
     tell_stop: Callable[[Callable[[], object]], object],
 ) -> Run:
-    folder = logs.LogFolder.at(Path(log_dir))
+    folder = place_of(Path(log_dir))
     cells, done = runs.resume(plan.details.cells, folder, same_server=same_server)
     budget = None if max_cost is None else runs.make_budget(cells, done, max_cost)
     found = runs.run_cells(cells, folder, budget=budget, observers=runs.Observers(stop=tell_stop))
-    return Run(found, folder.path, plan, runs.read_done(cells, folder).states)
+    return Run(found, folder, plan, runs.read_done(cells, folder).states)
 
 
 def _name_of(cases: Cases) -> str:

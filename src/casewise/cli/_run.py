@@ -195,11 +195,10 @@ def _run_sweep(
     if view.dry_run and view.status:
         raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
     with err().status("loading"):
-        from casewise.logs import LogFolder
         from casewise.runs import check_models, plan_sweep, read_done
     with working("planning"):
-        plan, logs = plan_sweep(path, asked), LogFolder(folder)
-        done = read_done(plan.cells, logs)
+        plan = plan_sweep(path, asked)
+        done = read_done(plan.cells, folder)
     note_all(plan.notes)
     _note_plan(plan, folder)
     for other in done.others:
@@ -211,11 +210,11 @@ def _run_sweep(
         _print_plan(plan, done, view.format)
     else:
         result = run_with_progress(
-            plan.cells, logs, start.max_cost, cluster_of(start), same_server=start.same_server
+            plan.cells, folder, start.max_cost, cluster_of(start), same_server=start.same_server
         )
         if view.format is Format.TABLE:
             print_judged(result, folder)
-        print_as(view.format, _matrix_sheet(plan, read_done(plan.cells, logs)))
+        print_as(view.format, _matrix_sheet(plan, read_done(plan.cells, folder)))
         end(result, folder)
 
 

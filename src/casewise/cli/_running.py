@@ -35,7 +35,6 @@ from casewise.files import address_of, is_elsewhere, quoted
 from casewise.sheets import count, money, terminal
 
 if TYPE_CHECKING:
-    from casewise.logs import LogFolder
     from casewise.runs import (
         Budget,
         Cell,
@@ -326,7 +325,7 @@ def resume_command(log_dir: Path, *, capped: bool = False) -> str:
 
 def run_with_progress(
     cells: Sequence[Cell],
-    log_dir: Path | LogFolder,
+    folder: Path,
     max_cost: float | None,
     cluster: ClusterOptions | None = None,
     *,
@@ -336,7 +335,7 @@ def run_with_progress(
 
     Args:
         cells: Models under conditions whose logs the folder is to hold.
-        log_dir: The folder of logs; one that was opened is not read again.
+        folder: The folder of logs.
         max_cost: Dollars, if there is a limit.
         cluster: Cluster that runs it; None is this process.
         same_server: Whether a model at another address than before is the same.
@@ -345,17 +344,15 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs; a folder of another run, or server.
         Exit: The run was stopped; its ending was printed.
     """
-    from casewise.logs import LogFolder
     from casewise.runs import Observers, make_budget, read_done, resume, run_cells
 
-    folder = LogFolder.at(log_dir)
     cells, done = resume(cells, folder, same_server=same_server)
     total = sum(cell.judgements for cell in cells)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:
         note(f"going on: {done.judged:,} of {total:,} were judged before")
-    if is_elsewhere(folder.path):
-        note(f"{address_of(folder.path)} has no locks: keep other runs out of it")
+    if is_elsewhere(folder):
+        note(f"{address_of(folder)} has no locks: keep other runs out of it")
     if budget is not None:
         _note_cap(cells, done, budget)
     progress = RunProgress(err(), total, done.judged, budget)
@@ -368,11 +365,11 @@ def run_with_progress(
 
     try:
         observers = Observers(progress, progress.met, progress.say_outage)
-        with stoppable(progress, kept, folder.path, resume_command(folder.path)):
+        with stoppable(progress, kept, folder, resume_command(folder)):
             result = run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except ModelError:
-        if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
-            note(_pointer_to_errors(folder.path))
+        if not is_elsewhere(folder) and any(folder.glob("*.eval")):
+            note(_pointer_to_errors(folder))
         raise
     if budget is not None and budget.note and not result.capped:
         note(f"${budget.spent:.2f} of ${budget.cap:.2f} were spent ({budget.note})")

@@ -374,7 +374,7 @@ def _redact(header: LogHeader, columns: Mapping[str, Rule]) -> "EvalLog":
     kept["eval"]["dataset"]["name"] = name
     kept["eval"]["metadata"] |= {"dataset": name, REDACTED: True}
     rules = _sample_rules(columns)
-    samples = [keep(one, rules) for one in read_samples(address_of(header.path), log)]
+    samples = [keep(one, rules) for one in read_samples(address_of(header.path))]
     for sample in samples:
         lengths = {f"{name}_length": sample["metadata"].pop(name, None) for name in TEXTS}
         sample["metadata"] |= {name: n for name, n in lengths.items() if n is not None}

@@ -23,7 +23,7 @@ from casewise.logs import (
     LoggedRun,
     LogHeader,
     SampleRecord,
-    TokenUsage,
+    Usage,
     counting,
     input_tokens,
     read_records,
@@ -158,7 +158,7 @@ def _less(whole: float | None, part: float | None) -> float | None:
     return whole if whole is None or part is None else whole - part
 
 
-def _usage(usages: Iterable[TokenUsage]) -> dict[str, Any]:
+def _usage(usages: Iterable[Usage]) -> dict[str, Any]:
     usages = list(usages)
     costs = [usage.total_cost for usage in usages if usage.total_cost is not None]
     return {

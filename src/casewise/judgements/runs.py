@@ -17,8 +17,8 @@ from casewise.logs import (
     REDACTED,
     SHARDS,
     TARGETS,
-    LogFolder,
     LoggedRun,
+    read_headers,
     recorded_line,
     without_option,
 )
@@ -100,12 +100,12 @@ def run_record(run: LoggedRun) -> RunRecord:
     asked = {name: last_part(str(one)) for name, one in files.items() if one is not None}
     # The task respond has no argument of the protocol's name.
     given = {**said, **spec.task_args} if "protocol" in said else spec.task_args
-    config = first.plan.config
-    settings = {name: getattr(config, name) for name in _SETTINGS}
+    config = first.plan.get("config") or {}
+    settings = {name: config[name] for name in _SETTINGS if config.get(name) is not None}
     text = {name: value for name, value in said.items() if isinstance(value, str) and value}
     counts = {name: value for name, value in said.items() if type(value) is int}
-    started = [one.stats.started_at or one.eval.created for one in parts]
-    completed = [one.stats.completed_at for one in parts]
+    started = [one.stats.get("started_at") or one.eval.created for one in parts]
+    completed = [one.stats.get("completed_at") for one in parts]
     return RunRecord(
         run_id=run.run_id,
         model=without_paths(spec.model),
@@ -128,16 +128,17 @@ def run_record(run: LoggedRun) -> RunRecord:
         grader_version=text.get("grader_version"),
         asked=asked | {name: _asked(given[name]) for name in _ASKED if given.get(name) is not None},
         command=_command(said, {*hidden, *hidden_generate}),
-        settings={name: value for name, value in settings.items() if value is not None},
+        settings=settings,
         samples=counts.get("samples"),
         epochs=max((one.part.epoch for one in run.logs if one.part), default=None)
-        or spec.config.epochs,
-        cut=spec.config.limit is not None or spec.config.sample_id is not None,
+        or spec.config.get("epochs"),
+        cut=any(spec.config.get(name) is not None for name in ("limit", "sample_id")),
         started=min(filter(None, started), default=None),
         completed=max(filter(None, completed), default=None) if ended else None,
-        done=_sum(one.results.completed_samples if one.results else None for one in parts),
+        done=_sum((one.results or {}).get("completed_samples") for one in parts),
         total=_sum(
-            one.results.total_samples if one.results else one.eval.dataset.samples for one in parts
+            (one.results or {}).get("total_samples", one.eval.dataset.get("samples"))
+            for one in parts
         ),
     )
 
@@ -266,4 +267,4 @@ def folder_of(path: Path) -> Path:
 def recorded_command(path: Path) -> str | None:
     """Command that goes on in a log folder, or in that of a log; None where none is recorded."""
     folder = path if path.is_dir() else folder_of(path)
-    return recorded_line(LogFolder.at(folder).headers(), folder)
+    return recorded_line(read_headers(folder), folder)

@@ -4,7 +4,7 @@ Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them
 to import, so this room imports it where something is written, or read whole.
 """
 
-from casewise.logs.read import (
+from casewise.logs.key import (
     ADDRESSES,
     ANSWERED_BY,
     BROKEN,
@@ -28,16 +28,18 @@ from casewise.logs.read import (
     TARGETS,
     TURN_DOUBTS,
     TURNS_BY,
-    Asked,
-    Attempts,
-    Header,
-    LogFolder,
-    LoggedRun,
-    LogHeader,
     Part,
     RunKey,
+    without_keys,
+)
+from casewise.logs.read import (
+    Asked,
+    Attempts,
+    LoggedRun,
+    LogHeader,
     SampleRecord,
     TokenUsage,
+    Usage,
     calls_of,
     counting,
     input_tokens,
@@ -46,12 +48,12 @@ from casewise.logs.read import (
     message_text,
     provider_refused,
     read_header,
+    read_headers,
     read_records,
     read_samples,
     recorded_line,
     resume_line,
     runs_of,
-    without_keys,
     without_option,
 )
 from casewise.logs.write import LogStatus, LogWriter, end_killed, without_texts
@@ -69,13 +71,12 @@ __all__ = [
     "TURN_DOUBTS",
     "TURNS_BY",
     "TokenUsage",
+    "Usage",
     "EMBEDDED",
     "ESTIMATED",
     "GENERATE",
     "GRADER",
-    "Header",
     "LOCK",
-    "LogFolder",
     "LogHeader",
     "LogStatus",
     "LogWriter",
@@ -101,6 +102,7 @@ __all__ = [
     "message_text",
     "provider_refused",
     "read_header",
+    "read_headers",
     "read_records",
     "read_samples",
     "recorded_line",

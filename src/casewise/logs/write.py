@@ -20,16 +20,8 @@ from pydantic_core import to_json
 
 from casewise.errors import first_line
 from casewise.files import Journal, is_elsewhere, new_file
-from casewise.logs.read import (
-    ANSWERED_BY,
-    CUT,
-    CUT_TURNS,
-    RUNNING,
-    TURN_DOUBTS,
-    TURNS_BY,
-    running_header,
-    running_samples,
-)
+from casewise.logs.key import ANSWERED_BY, CUT, CUT_TURNS, RUNNING, TURN_DOUBTS, TURNS_BY
+from casewise.logs.read import running_header, running_samples
 
 if TYPE_CHECKING:
     from inspect_ai.log import (

@@ -25,13 +25,13 @@ from casewise.logs import (
     TARGETS,
     Asked,
     Attempts,
-    LogFolder,
     LoggedRun,
     LogHeader,
     counting,
     end_killed,
     is_readable,
     list_logs,
+    read_headers,
     read_records,
     recorded_line,
     runs_of,
@@ -106,22 +106,21 @@ class Done:
         return sum(cost_of(state.tokens, cell.prices) for cell, state in pairs)
 
 
-def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
+def read_done(cells: Sequence[Cell], folder: Path) -> Done:
     """Read the progress of a plan; no log is changed, and none is waited for.
 
     Args:
         cells: The plan.
-        log_dir: The folder; one that was read before is read again only where it has changed.
+        folder: The folder.
 
     Raises:
         UsageError: The texts of its logs were removed, so that nothing can be added to them.
     """
     headers: dict[str, list[LogHeader]] = {}
-    folder = LogFolder.at(log_dir)
-    for header in folder.headers():
+    for header in read_headers(folder):
         if header.metadata.get(REDACTED):
             raise UsageError(
-                f"{address_of(folder.path)} holds logs without their texts (casewise export "
+                f"{address_of(folder)} holds logs without their texts (casewise export "
                 "--to redacted-logs): a run can't go on there; give another --log-dir"
             )
         headers.setdefault(header.key.identity, []).append(header)
@@ -214,9 +213,6 @@ class _LogContents:
     def of(cls, header: LogHeader, cell: Cell) -> "_LogContents":
         """Part that a log holds; epochs that the cell doesn't ask for are left out."""
         epochs = range(1, cell.request.epochs + 1)
-        if header.part is not None and header.all_judged:
-            attempts = Attempts.of_header(header) if header.part.epoch in epochs else Attempts()
-            return cls(attempts, tokens_of(header.log.stats.model_usage))
         try:
             records = [record for record in read_records(header) if record.epoch in epochs]
         except InputError:  # cut short: a start sets it aside
@@ -300,7 +296,7 @@ def _set_in_order(log_dir: Path) -> Iterator[str]:
 
 
 def resume(
-    cells: Sequence[Cell], folder: LogFolder, *, same_server: bool = False
+    cells: Sequence[Cell], folder: Path, *, same_server: bool = False
 ) -> tuple[list[Cell], Done]:
     """Check that a plan may go on, or begin, in a folder.
 
@@ -316,14 +312,14 @@ def resume(
         UsageError: The folder holds a run that was stopped, and nothing of the plan; or a model's
             answers from another address; or what ``read_done`` refuses.
     """
-    done, headers = read_done(cells, folder), folder.headers()
+    done, headers = read_done(cells, folder), read_headers(folder)
     planned = {cell.identity: cell for cell in cells}
     held = [(header, header.key.identity) for header in headers]
-    where = address_of(folder.path)
+    where = address_of(folder)
     if not any(key in planned for _, key in held):
         for run in runs_of(headers):
             if not run.complete and _holds_answers(run.logs):
-                command = recorded_line(run.logs, folder.path) or "start it with its own options"
+                command = recorded_line(run.logs, folder) or "start it with its own options"
                 raise UsageError(
                     f"{where} holds a run that was stopped ({title_of(run.first)}), and nothing of "
                     f"this one. To go on with that: {command}; for this one, give another --log-dir"
@@ -366,14 +362,14 @@ def _holds_answers(headers: Iterable[LogHeader]) -> bool:
     return False
 
 
-def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:
+def logs_of(cells: Sequence[Cell], folder: Path) -> tuple[Path, ...]:
     """Every log of a folder that belongs to the cells, in their order."""
     places = {cell.identity: place for place, cell in enumerate(cells)}
-    placed = [(places.get(header.key.identity), header.path) for header in folder.headers()]
+    placed = [(places.get(header.key.identity), header.path) for header in read_headers(folder)]
     return tuple(path for _, path in sorted(entry for entry in placed if entry[0] is not None))
 
 
-def check_same_numbers(models: Iterable[PatientModel], folder: LogFolder) -> None:
+def check_same_numbers(models: Iterable[PatientModel], folder: Path) -> None:
     """Refuse to complete what a model judged in floating-point numbers of another width.
 
     Unless a model argument sets it, the width follows the machine; a folder that is taken to
@@ -389,12 +385,12 @@ def check_same_numbers(models: Iterable[PatientModel], folder: LogFolder) -> Non
         and "dtype" not in model.model_args
         and model.api.made_with
     }
-    for header in folder.headers() if own else ():
+    for header in read_headers(folder) if own else ():
         made_with = header.metadata.get(MADE_WITH) or {}
         dtype, now = made_with.get("dtype"), own.get(header.model)
         if dtype and now and dtype != now and "dtype" not in header.log.eval.model_args:
             raise UsageError(
-                f"{address_of(folder.path)}: {header.model} judged here in {dtype} on "
+                f"{address_of(folder)}: {header.model} judged here in {dtype} on "
                 f"{made_with.get('device')}; on this machine it would go on in {now}. Go on "
                 "where it ran, or begin anew in another --log-dir"
             )

@@ -31,7 +31,7 @@ from inspect_ai.util import Store
 
 from casewise.errors import ModelError, UsageError
 from casewise.files import address_of, is_elsewhere
-from casewise.logs import CANCELLED, GRADER, LogFolder, LogStatus, LogWriter, without_texts
+from casewise.logs import CANCELLED, GRADER, LogStatus, LogWriter, without_texts
 from casewise.models.client import (
     BATCHED_AT_ONCE,
     CONNECTIONS,
@@ -594,7 +594,7 @@ def _models_of(cell: Cell) -> Iterator[tuple[str, str | None, Mapping[str, Any]]
 
 def run_cells(
     cells: Sequence[Cell],
-    log_dir: Path | LogFolder,
+    folder: Path,
     *,
     budget: Budget | None = None,
     cluster: ClusterOptions | None = None,
@@ -605,7 +605,7 @@ def run_cells(
 
     Args:
         cells: Models under conditions; no two may be the same.
-        log_dir: Folder of the logs; of a ``LogFolder`` only changed logs are read again.
+        folder: Folder of the logs.
         budget: Cap on the cost; None is no cap.
         cluster: Cluster to run on; None is this process.
         observers: Callbacks while it runs.
@@ -626,12 +626,11 @@ def run_cells(
             "--batch: the provider does the work, and a cluster has none to share: leave out "
             "--engine ray, or --batch"
         )
-    folder = LogFolder.at(log_dir)
     # Before there is a folder: a model that can't be opened leaves none.
     watch = Watch(observers.fault, observers.outage, unreachable_s)
     clients = open_clients(cells, watch) if cluster is None else []
     check_same_numbers([one.model for one in clients], folder)
-    with hold_folder(folder.path) as notes:
+    with hold_folder(folder) as notes:
         done = read_done(cells, folder)
         if cluster is None:
             results = _run_here(cells, clients, done, folder, budget, observers)
@@ -672,30 +671,25 @@ def _run_here(
     cells: Sequence[Cell],
     clients: Sequence[Clients],
     done: Done,
-    folder: LogFolder,
+    folder: Path,
     budget: Budget | None,
     observers: Observers,
 ) -> list[PieceResult]:
     """Run the open cases in this process."""
     context = RunContext(observers.judgement, budget)
-    size = LARGEST_FAR if is_elsewhere(folder.path) else LARGEST
+    size = LARGEST_FAR if is_elsewhere(folder) else LARGEST
     runs = [
-        PieceRun(piece, clients[piece.order], address_of(folder.path), context)
+        PieceRun(piece, clients[piece.order], address_of(folder), context)
         for piece in _open_pieces(cells, done, lambda _: size)
     ]
     ask_all(runs, observers.stop)
-    results = []
-    for run in runs:
-        if run.log is not None:
-            folder.add(run.log)
-            results.append(run.result)
-    return results
+    return [run.result for run in runs if run.log is not None]
 
 
 def _run_on_cluster(
     cells: Sequence[Cell],
     done: Done,
-    folder: LogFolder,
+    folder: Path,
     budget: Budget | None,
     observers: Observers,
     options: ClusterOptions,
@@ -707,7 +701,7 @@ def _run_on_cluster(
 
     with connected(options) as cluster:
         pieces = _open_pieces(cells, done, lambda cell: cluster.piece_size(cell, left))
-        log_dir = folder.path if is_elsewhere(folder.path) else folder.path.resolve()
+        log_dir = folder if is_elsewhere(folder) else folder.resolve()
         cap = None if budget is None else budget.cap - budget.spent
         # Closed while there is a cluster: what runs there is stopped.
         with closing(cluster.run(pieces, log_dir, cap)) as ended:

@@ -206,7 +206,7 @@ def _samples(path: Path) -> Iterator[tuple[Any, Any]]:
     address = address_of(path)
     try:
         log = read_eval_log(address, header_only=True)
-        for sample in read_samples(address, log):
+        for sample in read_samples(address):
             yield log, sample
     except Exception as error:  # Inspect raises whatever the broken part raises
         problem = f"not a readable Inspect log: {type(error).__name__}"
