@@ -4,7 +4,7 @@ Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them
 to import, so this room imports it where something is written, or read whole.
 """
 
-from casewise.logs.key import (
+from casewise.logs.names import (
     ADDRESSES,
     ANSWERED_BY,
     BROKEN,
@@ -28,15 +28,14 @@ from casewise.logs.key import (
     TARGETS,
     TURN_DOUBTS,
     TURNS_BY,
-    Part,
-    RunKey,
-    without_keys,
 )
 from casewise.logs.read import (
     Asked,
     Attempts,
     LoggedRun,
     LogHeader,
+    Part,
+    RunKey,
     SampleRecord,
     TokenUsage,
     Usage,
@@ -54,6 +53,7 @@ from casewise.logs.read import (
     recorded_line,
     resume_line,
     runs_of,
+    without_keys,
     without_option,
 )
 from casewise.logs.write import LogStatus, LogWriter, end_killed, without_texts

@@ -12,11 +12,11 @@ import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice, product
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Union
+from typing import IO, TYPE_CHECKING, Any, Self, Union
 from zipfile import BadZipFile, ZipFile, is_zipfile
 from zlib import crc32
 
@@ -25,17 +25,15 @@ from pydantic import BaseModel, ConfigDict
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
 from casewise.files import address_of, check_archive, is_elsewhere, journal_lines
-from casewise.logs.key import (
+from casewise.logs.names import (
     CANCELLED,
     COMMAND,
     GENERATE,
     ORDER,
     RUNNING,
     SCORERS,
+    SHARD,
     SHARDS,
-    Part,
-    RunKey,
-    without_keys,
 )
 from casewise.protocols import RunCondition
 
@@ -45,11 +43,71 @@ if TYPE_CHECKING:
     from inspect_ai.tool import ToolCall
 
 
-class _Part(BaseModel):
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """One model under one condition, without addresses, prices and limits of requests."""
+
+    task: str
+    version: str
+    """Version of the task, which ends with a hash of cases and wording."""
+    model: str
+    arguments: Mapping[str, Any]
+    """Arguments of the task; one that is None counts as not given."""
+    model_args: Mapping[str, Any]
+    """Arguments of the model's client, without keys."""
+    settings: Mapping[str, Any]
+    """Settings of the model's generation, beside those of the sampling."""
+
+    @property
+    def identity(self) -> str:
+        """The key as text: a file by the version's hash, and without the number of cases."""
+        given = {
+            name: self.version if isinstance(value, str) and Path(value).is_absolute() else value
+            for name, value in self.arguments.items()
+            if value is not None and name != "limit"
+        }
+        asked = (self.task, self.version, self.model, given, self.model_args, self.settings)
+        return json.dumps(asked, sort_keys=True, default=str)
+
+
+def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a model's client without keys, as a log may show them."""
+    return {
+        name: value
+        for name, value in model_args.items()
+        if name != "api_key" and not name.startswith("aws_")
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Place of a log's cases in the whole run, by which readers join the parts."""
+
+    run: str
+    """Id that all parts of a run share; the task's id of a run that began whole."""
+    epoch: int
+    """Epoch of all its cases; the log itself counts from 1."""
+    places: tuple[int, ...]
+    """Places of its samples in the condition's order."""
+    of: int
+    """Judgements of the whole run."""
+
+    def as_metadata(self) -> dict[str, Any]:
+        """The part as a log keeps it."""
+        return {SHARD: asdict(self) | {"places": list(self.places)}}
+
+    @classmethod
+    def of_metadata(cls, metadata: Mapping[str, Any]) -> Self | None:
+        """Part that a log is, by its metadata; None of a log that is whole by itself."""
+        said = metadata.get(SHARD)
+        return cls(**said) if isinstance(said, dict) else None
+
+
+class _Record(BaseModel):
     model_config = ConfigDict(protected_namespaces=(), frozen=True)
 
 
-class Usage(_Part):
+class Usage(_Record):
     """Tokens of a model, as a log keeps them."""
 
     input_tokens: int = 0
@@ -62,7 +120,7 @@ class Usage(_Part):
 TokenUsage = Union[Usage, "ModelUsage"]
 
 
-class Spec(_Part):
+class Spec(_Record):
     """Task, model and data set of a run."""
 
     eval_id: str = ""
@@ -81,7 +139,7 @@ class Spec(_Part):
     metadata: dict[str, Any] | None = None
 
 
-class Header(_Part):
+class Header(_Record):
     """Header of a log."""
 
     status: str = "started"

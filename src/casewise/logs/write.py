@@ -20,7 +20,7 @@ from pydantic_core import to_json
 
 from casewise.errors import first_line
 from casewise.files import Journal, is_elsewhere, new_file
-from casewise.logs.key import ANSWERED_BY, CUT, CUT_TURNS, RUNNING, TURN_DOUBTS, TURNS_BY
+from casewise.logs.names import ANSWERED_BY, CUT, CUT_TURNS, RUNNING, TURN_DOUBTS, TURNS_BY
 from casewise.logs.read import running_header, running_samples
 
 if TYPE_CHECKING:
