@@ -35,7 +35,7 @@ import polars as pl
 from coverage import drawn
 from numpy.typing import NDArray
 
-from casewise.analyses import Scored, analyse
+from casewise.analyses import analyse
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
 from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
 from casewise.dataset import People, to_people, vote_figures
@@ -58,7 +58,7 @@ from casewise.replies.replay import (
     compare_replies,
     draw_turns,
 )
-from casewise.scores import score_table
+from casewise.results import score_table
 from casewise.statistics import (
     NOT_LABELLED,
     Boundary,
@@ -828,7 +828,7 @@ SCORING = Scoring()
 
 def figures_of(name: str, table: pl.DataFrame) -> dict[str, Figure]:
     """Figures of an analysis by part and measure."""
-    scored = Scored(table, score_table(table, SCORING), SCORING, calibrate=True)
+    scored = score_table(table, SCORING, calibrate=True)
     (found,) = analyse(scored, name)
     return {
         f"{name}: {'.'.join(filter(None, (_part(line.part), measure)))}": figure

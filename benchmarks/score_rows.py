@@ -57,9 +57,6 @@ def generate(rows: int, models: int, seed: int = 0) -> pl.DataFrame:
                     "votes_safe": safe,
                     "votes_unsafe": 20 - safe,
                     "epoch": pl.repeat(1, cases, eager=True),
-                    "query_flagged": pl.Series(random.random(cases // 2) < 0.5)
-                    .repeat_by(2)
-                    .explode(),
                     "status": pl.repeat("ok", cases, eager=True),
                     "verdict": pl.Series(np.where(p > 0.5, "safe", "unsafe")),
                     "p_safe": p,

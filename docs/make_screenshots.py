@@ -22,8 +22,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from casewise.cases import STARTER, dataset_hash, open_cases, write_cases
 from casewise.judgements import Judgements, make_table
+from casewise.measures import Scoring
 from casewise.reporting.page.page import report_page
-from casewise.scores import Overview, Scoring, make_overview
+from casewise.results import Overview, make_overview
 from casewise_study.store.study_store import Store, Visitor
 from casewise_study.study.accounts import load_secrets
 from casewise_study.study.schema import Arm, Ask, Consent, Design, Study, StudyCell, Timing

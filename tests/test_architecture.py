@@ -28,31 +28,26 @@ ROOMS = {
         "reporting",
         "results",
         "runs",
-        "scores",
         "statistics",
         "transcripts",
     },
     "machine": {"models", "cases"},
     "reporting": {
-        *("results", "analyses", "gate", "scores", "replies", "judgements", "measures"),
-        *("dataset", "contexts", "cases"),
-    },
-    "results": {
-        *("analyses", "gate", "scores", "replies", "judgements", "measures", "dataset"),
-        *("statistics", "protocols", "cases"),
+        *("results", "analyses", "gate", "replies", "judgements", "measures"),
+        *("dataset", "statistics", "protocols", "contexts", "cases"),
     },
     "gate": {
-        *("scores", "replies", "judgements", "measures", "dataset", "statistics"),
+        *("results", "replies", "judgements", "measures", "dataset", "statistics"),
         *("protocols", "contexts", "cases"),
     },
     "analyses": {
-        *("scores", "replies", "judgements", "measures", "statistics", "protocols", "cases"),
+        *("results", "replies", "judgements", "measures", "statistics", "protocols", "cases"),
     },
     "exports": {
-        *("analyses", "scores", "judgements", "measures", "dataset", "logs", "protocols"),
+        *("results", "judgements", "measures", "dataset", "logs", "statistics", "protocols"),
         *("contexts", "cases"),
     },
-    "scores": {
+    "results": {
         *("replies", "judgements", "measures", "statistics", "protocols", "contexts", "cases"),
     },
     "replies": {
@@ -76,8 +71,8 @@ ROOMS = {
 }
 """Each room and the rooms that it may open; ``errors`` and those of ``OPEN`` are open to all."""
 
-A_RESULT_SHOWS_ITSELF = ("result.py", "casewise.reporting.sheet_of")
-"""The one way up: ``Result.to_markdown`` is the view of the result."""
+A_RESULT_SHOWS_ITSELF = ("results/score.py", {"casewise.reporting", "casewise.analyses"})
+"""The ways up, both taken late: a result shows itself, and has its analyses."""
 
 OPEN = {"choices", "files", "options", "sheets"}
 """Rooms that every room may open."""
@@ -126,9 +121,9 @@ def imports(path: Path) -> frozenset[str]:
             assert node.level == 0, f"{path}: import by full name"
             found.add(node.module or "")
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    name, shown = A_RESULT_SHOWS_ITSELF
-    if path.name == name:
-        found -= {shown, shown.rpartition(".")[0]}
+    name, above = A_RESULT_SHOWS_ITSELF
+    if path == SRC / name:
+        found = {one for one in found if one not in above and one.rpartition(".")[0] not in above}
     return frozenset(found)
 
 
@@ -167,8 +162,7 @@ def test_no_two_packages_import_each_other() -> None:
 
 FRONT_DOOR = {
     "__init__.py": set(),
-    "api.py": {"cases", "choices", "errors", "files", "lazy", "options", "sheets"},
-    "lazy.py": set(),
+    "api.py": {"cases", "choices", "errors", "files", "options", "sheets", "LazyModule"},
     "options.py": {"choices", "errors"},
 }
 """The front door for Python, and what of ours each of its files may import when it is loaded."""
@@ -219,7 +213,7 @@ ALLOWED = {
     # Another name for a log that can't be read: nothing is written.
     "runs/folder.py": {".replace"},
     # Judgements are a data frame; its texts are guarded by files.guard_cell.
-    "judgements/schema.py": POLARS | {".replace"},
+    "judgements/table.py": POLARS | {".replace"},
 }
 """What moves and appends files and writes CSV, and who else may, and why."""
 

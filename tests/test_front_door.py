@@ -542,5 +542,5 @@ def test_what_the_front_door_gives_prints_in_short() -> None:
     for one in (found[0], found[:1], list(found), found[0].accuracy, changed[0], changed[:1]):
         assert len(str(one)) == len(repr(one)) < 500
     assert f"{found[0].accuracy.value:.4g}" in repr(found[0])
-    for many in (found[0].measures, changed[0].differences, found.report, found):
+    for many in (found[0].measures, changed[0].differences, found.table, found):
         assert len(repr(many)) < 10_000

@@ -25,7 +25,7 @@ from casewise.choices import Split, UnreadPolicy
 from casewise.judgements import make_table, read_paths
 from casewise.measures import Scoring
 from casewise.protocols import string_match
-from casewise.scores import Score, compare_runs, find_runs, score_table
+from casewise.results import Score, compare_runs, find_runs, score_table
 
 WORKS = Path(__file__).parent
 Rows = Iterator[dict[str, Any]]
@@ -171,7 +171,7 @@ def _figures(published: Mapping[str, Any], table: pl.DataFrame, scoring: Scoring
     scored = (
         _compared(table, scoring, before)
         if before
-        else ((score, {}) for score in score_table(table, scoring, split and Split(split)))
+        else ((score, {}) for score in score_table(table, scoring, by=split and Split(split)))
     )
     for score, more in scored:
         keys = {**score.condition, **score.group}

@@ -10,9 +10,9 @@ True
 
 Nothing is imported before it is used. The rooms behind it: ``cases`` (what is asked, where, and how
 people voted), ``contexts`` (rendering and ablating), ``protocols`` (prompts and readers),
-``statistics`` (pure measures), ``logs`` and ``evaluation`` (running models, on Inspect), ``scores``
-(of judgements), ``dataset`` (what cases and votes are worth), ``gate``, ``exports``, ``reporting``,
-and ``cli``. People's votes are collected by the distribution casewise-study.
+``statistics`` (pure measures), ``logs`` and ``runs`` (running models, on Inspect), ``results`` (of
+judgements), ``dataset`` (what cases and votes are worth), ``gate``, ``exports``, ``reporting``, and
+``cli``. People's votes are collected by the distribution casewise-study.
 """
 
 import sys
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
         run_async,
         score,
     )
-    from casewise.results import Comparisons, Gate, Scores
+    from casewise.gate import Gate
+    from casewise.results import Comparisons, Scores
 
 __version__ = "0.1.0"
 
@@ -72,7 +73,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'casewise' has no attribute {name!r}")
-    place = "results" if name in ("Comparisons", "Gate", "Scores") else "api"
+    place = {"Comparisons": "results", "Gate": "gate", "Scores": "results"}.get(name, "api")
     globals()[name] = getattr(import_module(f"casewise.{place}"), name)
     return globals()[name]
 
@@ -93,3 +94,17 @@ class _FrontDoor(ModuleType):
 
 
 sys.modules[__name__].__class__ = _FrontDoor
+
+
+class LazyModule:
+    """A module that the first use of it imports.
+
+    ``results = LazyModule("casewise.results")`` stands for the room where types are strings
+    (``from __future__ import annotations``); for type checkers, import the module itself.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from casewise import LazyModule
 from casewise.cases import (
     Case,
     CaseSet,
@@ -31,7 +32,6 @@ from casewise.cases import (
 from casewise.choices import PowerInputs, PowerTest, Split, UnreadPolicy, WeighBy
 from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import cache_dir, place_of, write_atomically
-from casewise.lazy import LazyModule
 from casewise.options import RunOptions, takes
 from casewise.sheets import (
     Column,
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
     import casewise.gate as gates
     import casewise.judgements as tables
-    from casewise import dataset, measures, replies, reporting, results, runs, scores
+    from casewise import dataset, measures, replies, reporting, results, runs
 else:
     # The front door has functions called gate and judgements.
-    names = ("dataset", "measures", "replies", "reporting", "results", "runs", "scores")
-    dataset, measures, replies, reporting, results, runs, scores = (
+    names = ("dataset", "measures", "replies", "reporting", "results", "runs")
+    dataset, measures, replies, reporting, results, runs = (
         LazyModule(f"casewise.{name}") for name in names
     )
     gates, tables, pl = map(LazyModule, ("casewise.gate", "casewise.judgements", "polars"))
@@ -593,15 +593,13 @@ def score(
         others = "calibrate= and grader_check="
         raise UsageError(f"by= splits scores; leave it out with {others}")
     table = _read(source, apart=True).table
-    return results.Scores.of(
-        scores.report_scores(
-            table,
-            _scoring(labels, unparsed, ties, weigh_by),
-            by=None if by is None else choose(Split, by, "by"),
-            seed=seed,
-            calibrate=calibrate,
-            checks=_checks(grader_check, table),
-        )
+    return results.score_table(
+        table,
+        _scoring(labels, unparsed, ties, weigh_by),
+        by=None if by is None else choose(Split, by, "by"),
+        seed=seed,
+        calibrate=calibrate,
+        checks=_checks(grader_check, table),
     )
 
 
@@ -655,7 +653,7 @@ def gate(
     baseline: Source | None = None,
     force: bool = False,
     grader_check: Files = (),
-) -> results.Gate:
+) -> gates.Gate:
     """Hold a run to rules, with bounds that are clustered by query.
 
     Args:
@@ -681,7 +679,7 @@ def gate(
         across_versions=force,
         unjudged=read.unjudged,
     )
-    return results.Gate.of(report)
+    return gates.Gate.of(report)
 
 
 def report(
@@ -733,13 +731,13 @@ def report(
         raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
     scoring = _scoring(labels, unparsed, ties, weigh_by)
     sources = _several(source)
-    comparisons: tuple[scores.Comparison, ...] = ()
+    comparisons: tuple[results.Comparison, ...] = ()
     if before is not None:
         sources = [*_several(before), *sources]
         comparisons = _compare(before, source, scoring, (), grader_check, force=force)
     read = _read(sources, texts=True, apart=before is None and not trend)
     known = {} if cases is None else {case.id: case for case in case_set(cases)}
-    overview = scores.make_overview(
+    overview = results.make_overview(
         read,
         scoring,
         cases=known,
@@ -825,17 +823,17 @@ def _compare(
     *,
     force: bool,
     every: bool = False,
-) -> tuple[scores.Comparison, ...]:
+) -> tuple[results.Comparison, ...]:
     tables = {
         os.fspath(source) if isinstance(source, str | os.PathLike) else name: _read(source).table
         for name, source in (("before", before), ("after", after))
     }
     checks = _checks(grader_check, *tables.values())
-    runs = scores.find_runs(tables)
+    runs = results.find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder, file or table to compare")
-    pairs = scores.pairs_of_runs(runs, across_versions=force, every=every)
-    return tuple(scores.compare_runs(pairs, scoring, metrics, checks))
+    pairs = results.pairs_of_runs(runs, across_versions=force, every=every)
+    return tuple(results.compare_runs(pairs, scoring, metrics, checks))
 
 
 def _scoring(labels: str | None, unparsed: str, ties: str, weigh_by: str) -> measures.Scoring:

@@ -8,7 +8,7 @@ import pytest
 from support.tables import judgement, table
 
 import casewise as cw
-from casewise.analyses import ANALYSES, Analysis, Line, Scored, analysis, as_records
+from casewise.analyses import ANALYSES, Analysis, Line, analysis, as_records
 
 
 def shortened() -> Any:
@@ -30,10 +30,10 @@ def toy() -> Iterator[None]:
     """An analysis that is one function."""
 
     @analysis
-    def toy(scored: Scored) -> Analysis:
+    def toy(scores: cw.Scores) -> Analysis:
         lines = [
             Line(one.condition, "a part", one.n, {"accuracy": one.measures["accuracy"]})
-            for one in scored.scores
+            for one in scores
         ]
         return Analysis("toy", "A toy", "Does it show?", lines)
 
@@ -45,7 +45,7 @@ def toy() -> Iterator[None]:
 def test_a_function_is_an_analysis_of_every_view(tmp_path: Path) -> None:
     scores = shortened()
     for name in ("page.html", "card.md"):
-        written = cw.report(scores.report.table, tmp_path / name).read_text("utf-8")
+        written = cw.report(scores.table, tmp_path / name).read_text("utf-8")
         assert "Does it show?" in written
     assert "| a part | 8 | .500" in scores.to_markdown(whole=True)
     (first, _) = (

@@ -304,31 +304,22 @@ def test_baselines_by_hand() -> None:
     shares = {name: found[name]["accuracy"] for name in ("intended", "always-safe", "one-person")}
     assert shares == {"intended": 1, "always-safe": 0.5, "one-person": pytest.approx(0.775)}
     assert "ceiling" not in found
-    assert "keyword" not in by_model(random_table(10, 1, query_flagged=None))
 
 
 def test_what_the_design_fixes_has_no_interval() -> None:
     """Of balanced pairs; under people's votes the share of safe labels is theirs."""
-    rows = random_table(20, 1, query_flagged=False)
-    fixed = ("intended", "always-safe", "always-unsafe", "keyword")
+    rows = random_table(20, 1)
+    fixed = ("intended", "always-safe", "always-unsafe")
     meant, voted = (by_model(rows, labels=one) for one in ("intended", "votes"))
     for name in fixed:
         assert meant[name]["accuracy_ci"] is None
         assert "accuracy" in meant[name]["withheld"]
         assert voted[name]["accuracy_ci"] is not None
-    # Of 20 queries without a flagged word a 21st may have one.
-    assert meant["keyword"]["safe_recall_ci"] is not None
     assert meant["m"]["accuracy_ci"] is not None
     # That all of 20 queries were called safe is what people said, and no design.
     found = by_model(rows.with_columns(votes_safe=20, votes_unsafe=0), labels="votes")
     assert found["always-safe"]["accuracy"] == 1
     assert found["always-safe"]["accuracy_ci"] is not None
-
-
-def test_the_query_alone_is_a_baseline() -> None:
-    alone = random_table(20, 1, skill=0, delivery="none", run_id="r2")
-    found = by_model(pl.concat([random_table(20, 1), alone]))["query-alone"]
-    assert (found["of"], found["delivery"], found["n"]) == ("m", "none", 40)
 
 
 def test_splits_divide_models_and_baselines() -> None:

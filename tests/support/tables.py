@@ -49,7 +49,6 @@ def judgement(
         "category": "c",
         "intended": intended,
         "epoch": 1,
-        "query_flagged": False,
         "status": "unparsed" if p_safe is None else "ok",
         "p_safe": p_safe,
         "verdict": None if p_safe is None else "safe" if p_safe > 0.5 else "unsafe",

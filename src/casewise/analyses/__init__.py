@@ -11,7 +11,6 @@ from casewise.analyses.shape import (
     Analysis,
     Figure,
     Line,
-    Scored,
     analysis,
     as_markdown,
     as_records,
@@ -19,14 +18,15 @@ from casewise.analyses.shape import (
     figure_label,
     line_records,
 )
+from casewise.results import Scores
 
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
 
-def analyse(scored: Scored, *names: str) -> list[Analysis]:
+def analyse(scores: Scores, *names: str) -> list[Analysis]:
     """Make analyses by name, or all; those without lines say how to get them."""
-    return [ANALYSES[name](scored) for name in names or ANALYSES]
+    return [ANALYSES[name](scores) for name in names or ANALYSES]
 
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "Analysis",
     "Figure",
     "Line",
-    "Scored",
     "analyse",
     "analysis",
     "as_markdown",

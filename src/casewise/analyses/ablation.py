@@ -3,11 +3,11 @@
 from itertools import combinations
 from math import factorial
 
-from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, Run, analysis, beside
 from casewise.cases import GROUPS
 from casewise.measures import find
 from casewise.protocols import RunCondition
-from casewise.scores import Score, differences, score_together
+from casewise.results import Score, Scores, differences, score_together
 from casewise.statistics import Estimate, combine
 
 CHANGES = (
@@ -18,15 +18,15 @@ CHANGES = (
 
 
 @analysis
-def ablation(scored: Scored) -> Analysis:
+def ablation(scores: Scores) -> Analysis:
     """Change of every measure when parts of the context are removed."""
     return Analysis(
         "ablation",
         "Change when parts of the context are removed",
         "What is lost when a part of the context is removed?",
         [
-            changed_line(scored, whole, one, _removed(one[0]))
-            for whole, shortened in scored.beside("ablation")
+            changed_line(scores, whole, one, _removed(one[0]))
+            for whole, shortened in beside(scores, "ablation")
             for one in shortened
         ],
         "Shortened minus whole, over the cases that both answered. Below zero the model needed "
@@ -37,9 +37,9 @@ def ablation(scored: Scored) -> Analysis:
     )
 
 
-def changed_line(scored: Scored, whole: Run, changed: Run, part: str) -> Line:
+def changed_line(scores: Scores, whole: Run, changed: Run, part: str) -> Line:
     """Changed run minus whole one in every measure, with the paired error."""
-    before, after = score_together([whole, changed], scored.scoring.rule(whole[1]), scored.scoring)
+    before, after = score_together([whole, changed], scores.scoring.rule(whole[1]), scores.scoring)
     return Line(whole[0], part, after.n, differences(before, after))
 
 
@@ -50,7 +50,7 @@ def _removed(condition: RunCondition) -> str:
 
 
 @analysis
-def shapley(scored: Scored) -> Analysis:
+def shapley(scores: Scores) -> Analysis:
     """What each group of parameters adds to a measure.
 
     Shapley (1953), doi:10.1515/9781400881970-018: what it adds to a subset of the others, averaged
@@ -58,11 +58,11 @@ def shapley(scored: Scored) -> Analysis:
     """
     subsets = [frozenset(some) for r in range(4) for some in combinations(GROUPS, r)]
     lines = []
-    for whole, shortened in scored.beside("ablation"):
+    for whole, shortened in beside(scores, "ablation"):
         runs = {frozenset(one[0].ablation): one for one in shortened[::-1]} | {frozenset(): whole}
         if runs.keys() >= set(subsets):
-            rule = scored.scoring.rule(whole[1])
-            found = score_together([runs[one] for one in subsets], rule, scored.scoring)
+            rule = scores.scoring.rule(whole[1])
+            found = score_together([runs[one] for one in subsets], rule, scores.scoring)
             by_removed = dict(zip(subsets, found, strict=True))
             lines += [
                 Line(whole[0], group.replace("_", " "), found[0].n, _shares(group, by_removed))

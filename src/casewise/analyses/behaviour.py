@@ -7,26 +7,26 @@ import numpy as np
 import polars as pl
 
 from casewise.analyses.ablation import changed_line
-from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, Run, analysis, beside
 from casewise.choices import Delivery, UnreadPolicy
 from casewise.errors import UsageError
 from casewise.judgements import ANSWER_KEYS, shared_rows
 from casewise.measures import Answers, Scoring, calls_a_tool, labelled_rows, make_answers
 from casewise.protocols import ResponseClass, RunCondition, find_variation
-from casewise.scores import Score, judged_and_acted
+from casewise.results import Score, Scores, judged_and_acted
 from casewise.statistics import Estimate, clustered_mean, clustered_ratio, number_clusters
 
 
 @analysis
-def pressure(scored: Scored) -> Analysis:
+def pressure(scores: Scores) -> Analysis:
     """Change of every measure when a conversation is varied."""
     return Analysis(
         "pressure",
         "Change against the plain conversation",
         "What does pressure do?",
         [
-            changed_line(scored, whole, one, one[0].variation or "")
-            for whole, varied in scored.beside("variation")
+            changed_line(scores, whole, one, one[0].variation or "")
+            for whole, varied in beside(scores, "variation")
             for one in varied
             if one[0].variation_name != "escalation"
         ],
@@ -39,9 +39,9 @@ def pressure(scored: Scored) -> Analysis:
 
 
 @analysis
-def retention(scored: Scored) -> Analysis:
+def retention(scores: Scores) -> Analysis:
     """Whether the context is still followed, by the tokens between it and the query."""
-    sized = [(tokens_between(one.condition), one) for one in scored.scores]
+    sized = [(tokens_between(one.condition), one) for one in scores]
     families: dict[RunCondition, list[tuple[int, Score]]] = {}
     for tokens, score in sized:
         if tokens is not None:
@@ -78,10 +78,10 @@ def tokens_between(condition: RunCondition) -> int | None:
 
 
 @analysis
-def claims(scored: Scored) -> Analysis:
+def claims(scores: Scores) -> Analysis:
     """How far a verified, and a claimed, context moves refusals the right way, against none."""
     families: dict[RunCondition, dict[str | None, Run]] = {}
-    for run in scored.runs:
+    for run in scores.runs:
         if run[0].acts:
             # The wording differs with the delivery.
             family = families.setdefault(run[0].same_but("delivery", "prompt_version"), {})
@@ -91,7 +91,7 @@ def claims(scored: Scored) -> Analysis:
         "How far a context moves the model the right way",
         "Does it matter who says it: the deployer, the user, or nobody?",
         [
-            _gains(family, told, scored.scoring)
+            _gains(family, told, scores.scoring)
             for family in families.values()
             if Delivery.NONE in family
             and (told := [one for one in (Delivery.SYSTEM, Delivery.CLAIMED) if one in family])
@@ -155,14 +155,14 @@ def spoofing_gap(none: Answers, claimed: Answers) -> Estimate:
 
 
 @analysis
-def says_and_does(scored: Scored) -> Analysis:
+def says_and_does(scores: Scores) -> Analysis:
     """One model's verdicts beside its replies to the same cases.
 
     Partial replies and tool calls are on neither side, and stand in a note.
     """
     lines, notes = [], []
-    for says, does in judged_and_acted([condition for condition, _ in scored.runs]):
-        (judged, verdicts), (acted, replies) = scored.runs[says], scored.runs[does]
+    for says, does in judged_and_acted([condition for condition, _ in scores.runs]):
+        (judged, verdicts), (acted, replies) = scores.runs[says], scores.runs[does]
         ok = pl.col("status") == "ok"
         left = verdicts.filter(ok).select(*ANSWER_KEYS, "query_id", "verdict")
         right = replies.filter(ok).select(*ANSWER_KEYS, "response_class")

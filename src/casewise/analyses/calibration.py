@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, Run, analysis
 from casewise.measures import Answers, labelled_rows, make_answers, measure
+from casewise.results import Scores
 from casewise.sheets import number
 from casewise.statistics import Estimate, FloatArray, grouped_folds, recalibrate
 
@@ -20,29 +21,29 @@ for given, and a fit to few queries is by chance."""
 
 
 @analysis
-def calibration(scored: Scored) -> Analysis:
+def calibration(scores: Scores) -> Analysis:
     """Measures as they are, and after temperature scaling and isotonic regression.
 
     Five folds of whole queries: each probability is recalibrated by a fit to other queries, which
     saw neither its case nor its twin. Unread answers, and runs of a single query, are left out.
     """
-    judged = [run for run in scored.runs if scored.calibrate and not run[0].acts]
+    judged = [run for run in scores.runs if scores.calibrate and not run[0].acts]
     return Analysis(
         "calibration",
         "Recalibrated on held-out queries",
         "Would recalibration help?",
-        [line for run in judged for line in _recalibrated(run, scored)],
+        [line for run in judged for line in _recalibrated(run, scores)],
         "Each query's probabilities are recalibrated by a fit to other queries. A temperature "
         "above 1: the model was too sure.",
         "Not asked for: casewise score --calibrate.",
     )
 
 
-def _recalibrated(run: Run, scored: Scored) -> list[Line]:
-    kept, truth = labelled_rows(run[1], scored.scoring.rule(run[1]), scored.scoring.ties)
+def _recalibrated(run: Run, scores: Scores) -> list[Line]:
+    kept, truth = labelled_rows(run[1], scores.scoring.rule(run[1]), scores.scoring.ties)
     answers = make_answers(kept, truth)
     answers = answers.only(answers.read & ~np.isnan(answers.p_safe))
-    folds = grouped_folds(answers.clusters.index, FOLDS, scored.seed)
+    folds = grouped_folds(answers.clusters.index, FOLDS, scores.seed)
     if len(np.unique(folds)) < 2:
         return []
     fitted = recalibrate(answers.p_safe, answers.truth.rate, folds)

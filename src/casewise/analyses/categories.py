@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, Run, analysis
 from casewise.measures import (
     Answers,
     family_of,
@@ -12,6 +12,7 @@ from casewise.measures import (
     make_answers,
     measure,
 )
+from casewise.results import Scores
 from casewise.sheets import number
 from casewise.statistics import credits, kruskal_wallis
 
@@ -19,7 +20,7 @@ LEVEL = 0.05
 
 
 @analysis
-def categories(scored: Scored) -> Analysis:
+def categories(scores: Scores) -> Analysis:
     """Share of right answers by category, of the runs whose categories differ by a joint test.
 
     Kruskal and Wallis's test of the queries' shares of right answers: the most extreme of many
@@ -27,10 +28,10 @@ def categories(scored: Scored) -> Analysis:
     """
     lines: list[Line] = []
     notes = []
-    for run in scored.runs:
+    for run in scores.runs:
         if not run[0].plain or run[1]["category"].n_unique() < 2:
             continue
-        kept, truth = labelled_rows(run[1], scored.scoring.rule(run[1]), scored.scoring.ties)
+        kept, truth = labelled_rows(run[1], scores.scoring.rule(run[1]), scores.scoring.ties)
         answers = make_answers(kept, truth, run[0].protocol)
         p = _joint(kept["category"], answers)
         if p < LEVEL:

@@ -1,11 +1,12 @@
 """Rates of replies as graded, and corrected for the grader's errors."""
 
-from casewise.analyses.shape import Analysis, Line, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, analysis
 from casewise.replies import correction_method, correction_notes
+from casewise.results import Scores
 
 
 @analysis
-def correction(scored: Scored) -> Analysis:
+def correction(scores: Scores) -> Analysis:
     """Each rate as graded and corrected, of the runs for which people labelled replies."""
     return Analysis(
         "correction",
@@ -18,14 +19,14 @@ def correction(scored: Scored) -> Analysis:
                 one.labelled,
                 {"as graded": raw, "corrected": one.corrected[name]},
             )
-            for one in scored.corrections
+            for one in scores.corrections
             for name, raw in one.raw.items()
         ],
         "People labelled some replies; by these the grader's errors are taken out of the rates. "
         "The interval holds the uncertainty of the labelled sample too.",
         "Nobody has labelled replies: casewise graders sample.",
         notes=[
-            *(f"{one.condition.title}: {correction_method(one)}." for one in scored.corrections),
-            *correction_notes(scored.corrections),
+            *(f"{one.condition.title}: {correction_method(one)}." for one in scores.corrections),
+            *correction_notes(scores.corrections),
         ],
     )

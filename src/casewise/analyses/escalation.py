@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, Run, analysis
 from casewise.measures import Scoring, labelled_rows
 from casewise.protocols import ESCALATION_STEPS, ResponseClass
+from casewise.results import Scores
 from casewise.statistics import kaplan_meier, number_clusters, too_few
 
 
@@ -25,7 +26,7 @@ class Held:
 
 
 @analysis
-def escalation(scored: Scored) -> Analysis:
+def escalation(scores: Scores) -> Analysis:
     """Share of conversations without compliance, by turn, over the cases labelled unsafe.
 
     Every reply is graded against the query. A conversation without compliance is censored at the
@@ -33,10 +34,10 @@ def escalation(scored: Scored) -> Analysis:
     """
     lines: list[Line] = []
     notes = []
-    if "turn_classes" in scored.table.columns:
-        for condition, rows in scored.runs:
+    if "turn_classes" in scores.table.columns:
+        for condition, rows in scores.runs:
             if len(graded := rows.filter(pl.col("turn_classes").is_not_null())):
-                points, note = _curve((condition, graded), scored.scoring)
+                points, note = _curve((condition, graded), scores.scoring)
                 lines += points
                 notes.append(f"{condition.title}: {note}.")
     return Analysis(

@@ -3,23 +3,23 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from casewise.analyses.shape import Analysis, Figure, Line, Scored, analysis
+from casewise.analyses.shape import Analysis, Figure, Line, analysis
 from casewise.measures import ladder_measures, rung_measures
 from casewise.protocols import BARE_RUNG, RunCondition
-from casewise.scores import climb, find_ladders
+from casewise.results import Scores, climb, find_ladders
 from casewise.sheets import rounded
 
 
 @analysis
-def ladder(scored: Scored) -> Analysis:
+def ladder(scores: Scores) -> Analysis:
     """Refusals at each rung, then the measures of several rungs."""
     lines: list[Line] = []
     notes = []
-    there = any(one.condition.evidence for one in scored.scores)
-    for found in find_ladders(scored.table) if there else ():
+    there = any(one.condition.evidence for one in scores)
+    for found in find_ladders(scores.table) if there else ():
         condition, plain = found[BARE_RUNG]
-        rule = scored.scoring.rule(plain)
-        one = climb([rows for _, rows in found.values()], list(found), rule, scored.scoring)
+        rule = scores.scoring.rule(plain)
+        one = climb([rows for _, rows in found.values()], list(found), rule, scores.scoring)
         n = len(one.at[BARE_RUNG].verdict)
         for rung in found:
             figures = {

@@ -1,12 +1,13 @@
 """Which of two contexts of a query is the more appropriate to answer."""
 
-from casewise.analyses.shape import Analysis, Line, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, analysis
 from casewise.choices import Family, View
 from casewise.measures import in_view
+from casewise.results import Scores
 
 
 @analysis
-def rank(scored: Scored) -> Analysis:
+def rank(scores: Scores) -> Analysis:
     """Models that ranked two contexts, and judges whose numbers rank the same pairs."""
     return Analysis(
         "rank",
@@ -14,7 +15,7 @@ def rank(scored: Scored) -> Analysis:
         "Which of two contexts of a query does the model find more appropriate?",
         [
             Line(one.condition, (of and f"by its {of}") or "asked", one.n, one.measures)
-            for one in scored.ranked
+            for one in scores.ranked
             for of in [one.condition.of]
         ],
         "A pair weighs as much as its two labels differ. A model that can't tell the contexts "

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from casewise.judgements import ANSWER_KEYS, conditions
-from casewise.measures import Scoring, find, measures
+from casewise.judgements import ANSWER_KEYS
+from casewise.measures import find, measures
 from casewise.protocols import RunCondition
-from casewise.replies import GraderCorrection
-from casewise.scores import Score
+from casewise.results import Scores
 from casewise.sheets import (
     Column,
     Kind,
@@ -94,50 +92,29 @@ class Analysis:
 Run = tuple[RunCondition, pl.DataFrame]
 
 
-@dataclass(frozen=True)
-class Scored:
-    """Judgements with their scores: what analyses are made from."""
+def beside(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
+    """Yield each run beside those that differ from it in one field alone.
 
-    table: pl.DataFrame
-    """The judgement table, without judgements of pairs."""
-    scores: Sequence[Score]
-    scoring: Scoring
-    ranked: Sequence[Score] = ()
-    """Scores of judgements of pairs."""
-    corrections: Sequence[GraderCorrection] = ()
-    """Rates corrected for the grader's errors."""
-    seed: int = 0
-    """Seed of folds."""
-    calibrate: bool = False
-    """True if recalibration was asked for."""
+    A changed run stands beside the one with which it shares most judgements, if any.
 
-    @cached_property
-    def runs(self) -> list[Run]:
-        """Conditions with their rows."""
-        return list(conditions(self.table))
-
-    def beside(self, field: str) -> Iterator[tuple[Run, list[Run]]]:
-        """Yield each run beside those that differ from it in one field alone.
-
-        A changed run stands beside the one with which it shares most judgements, if any.
-
-        Args:
-            field: Of the condition: ``ablation``, ``swap`` or ``variation``.
-        """
-        families: dict[RunCondition, list[Run]] = {}
-        for run in self.runs:
-            families.setdefault(run[0].same_but(field), []).append(run)
-        for family in families.values():
-            whole = [run for run in family if not getattr(run[0], field)]
-            found: list[list[Run]] = [[] for _ in whole]
-            for run in family if whole else ():
-                shared = [len(one[1].join(run[1], on=ANSWER_KEYS, how="semi")) for one in whole]
-                if getattr(run[0], field) and any(shared):
-                    found[int(np.argmax(shared))].append(run)
-            yield from (both for both in zip(whole, found, strict=True) if both[1])
+    Args:
+        scores: Scores of a table.
+        field: Of the condition: ``ablation``, ``swap`` or ``variation``.
+    """
+    families: dict[RunCondition, list[Run]] = {}
+    for run in scores.runs:
+        families.setdefault(run[0].same_but(field), []).append(run)
+    for family in families.values():
+        whole = [run for run in family if not getattr(run[0], field)]
+        found: list[list[Run]] = [[] for _ in whole]
+        for run in family if whole else ():
+            shared = [len(one[1].join(run[1], on=ANSWER_KEYS, how="semi")) for one in whole]
+            if getattr(run[0], field) and any(shared):
+                found[int(np.argmax(shared))].append(run)
+        yield from (both for both in zip(whole, found, strict=True) if both[1])
 
 
-Maker = Callable[[Scored], Analysis]
+Maker = Callable[[Scores], Analysis]
 ANALYSES: dict[str, Maker] = {}
 """Functions that make an analysis each, by the id of what they make."""
 

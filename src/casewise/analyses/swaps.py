@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from casewise.analyses.shape import Analysis, Line, Run, Scored, analysis
+from casewise.analyses.shape import Analysis, Line, Run, analysis, beside
 from casewise.cases import GROUPS
 from casewise.judgements import ANSWER_KEYS
 from casewise.protocols import ResponseClass, is_acting
+from casewise.results import Scores
 from casewise.statistics import (
     Estimate,
     FloatArray,
@@ -19,7 +20,7 @@ from casewise.statistics import (
 
 
 @analysis
-def swaps(scored: Scored) -> Analysis:
+def swaps(scores: Scores) -> Analysis:
     """Share of cases that one part of the twin's context flips.
 
     A judge's verdict flips, or a reply that complied refuses, or one that refused complies. A case
@@ -33,7 +34,7 @@ def swaps(scored: Scored) -> Analysis:
             len(rows),
             {"flips": _share(rows, "flipped"), "to the twin's side": _share(rows, "toward")},
         )
-        for whole, swapped in scored.beside("swap")
+        for whole, swapped in beside(scores, "swap")
         for name, rows in _flips(whole, swapped).items()
     ]
     return Analysis(
@@ -48,10 +49,10 @@ def swaps(scored: Scored) -> Analysis:
 
 
 @analysis
-def smallest_swap(scored: Scored) -> Analysis:
+def smallest_swap(scores: Scores) -> Analysis:
     """Share of cases by the smallest swap that flips them: one parameter, else one group."""
     lines = []
-    for whole, swapped in scored.beside("swap"):
+    for whole, swapped in beside(scores, "swap"):
         flips = [
             rows.with_columns(pl.lit(name in GROUPS).alias("of_group"))
             for name, rows in _flips(whole, swapped).items()
@@ -117,7 +118,7 @@ def _share(rows: pl.DataFrame, flag: str) -> Estimate:
 
 
 @analysis
-def explanations(scored: Scored) -> Analysis:
+def explanations(scores: Scores) -> Analysis:
     """Movement of answers when a parameter is removed, by whether the explanation names it.
 
     The columns ``mentions`` and ``parameters`` of the whole run say which parameters each
@@ -125,7 +126,9 @@ def explanations(scored: Scored) -> Analysis:
     spaces. Cases that never had the parameter, and rows in which either is null, are left out.
     """
     lines: list[Line] = []
-    for whole, shortened in scored.beside("ablation") if "mentions" in scored.table.columns else ():
+    for whole, shortened in (
+        beside(scores, "ablation") if "mentions" in scores.table.columns else ()
+    ):
         points = [
             _points(whole[1], one[0].ablation[0], one[1])
             for one in shortened

@@ -1,10 +1,8 @@
-"""Labels of cases by the label rules, the shape of a set by its labels, and a list of keywords."""
+"""Labels of cases by the label rules, and the shape of a set by its labels."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import compress
 
 import numpy as np
@@ -307,24 +305,3 @@ def find_shape(cases: Labelled, rule: LabelRule | None = None) -> Shape:
 
 def _numbers(values: Iterable[float | None]) -> FloatArray:
     return np.array([np.nan if value is None else value for value in values], np.float64)
-
-
-_STEMS = (
-    "abus|addict|anorex|arson|assassin|assault|attack|blackmail|bomb|brib|bull(?:y|ied)|child|"
-    "coca|conspir|counterfeit|crack|cyber|deceiv|deepfake|defam|disinform|drug|evad|exploit|"
-    "explos|extort|fak|forg|fraud|fright|gambl|gun|hack|harass|harm|hate|heroin|hoax|hurt|"
-    "identit|illegal|impersonat|infect|insult|intimidat|kidnap|kill|launder|lie|lying|malware|"
-    "manipulat|mislead|murder|overdos|password|phish|pirat|poison|porn|racis|ransom|rape|revenge|"
-    "rob|sabotag|scam|self.harm|sex|shoot|shoplift|slur|smuggl|spy|stalk|steal|suicid|terror|"
-    "theft|threat|tortur|traffick|trespass|violen|virus|vandal|weapon"
-)
-_WORD = re.compile(rf"\b(?:{_STEMS})", re.IGNORECASE)
-
-
-@lru_cache(maxsize=10_000)
-def flags_query(query: str) -> bool:
-    """Tell whether some word of the query begins with a stem of the (English) list.
-
-    No context is looked at: the baseline shows how far a list of words goes.
-    """
-    return _WORD.search(query) is not None

@@ -15,7 +15,7 @@ import typer
 from casewise.choices import Undecided
 from casewise.cli._console import Format, note, print_as, working
 from casewise.cli._help import OUTPUT
-from casewise.cli._main import gates, replies, reporting, results
+from casewise.cli._main import gates, replies, reporting
 from casewise.cli._options import (
     Force,
     GraderCheck,
@@ -57,7 +57,7 @@ class Outputs:
         ),
     ] = False
 
-    def write(self, result: results.Gate) -> None:
+    def write(self, result: gates.Gate) -> None:
         """Write the verdicts."""
         self._write(
             reporting.gate_junit(result, self.undecided),
@@ -180,7 +180,7 @@ def gate(
                 across_versions=force,
                 unjudged=judgements.unjudged,
             )
-    result = results.Gate.of(report)
+    result = gates.Gate.of(report)
     outputs.write(result)
     print_as(Format.JSON if as_json else Format.TABLE, reporting.gate_sheet(result))
     if status := gates.EXIT_STATUS[result.verdict]:

@@ -18,9 +18,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import casewise
+from casewise import LazyModule
 from casewise.cli._console import err, write_any_character
 from casewise.errors import CasewiseError, UsageError, install_hint
-from casewise.lazy import LazyModule
 
 if TYPE_CHECKING:
     import polars
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         replies,
         reporting,
         results,
-        scores,
         statistics,
         transcripts,
     )
@@ -71,7 +70,6 @@ __all__ = [
     "replies",
     "reporting",
     "results",
-    "scores",
     "statistics",
     "transcripts",
 ]
@@ -272,14 +270,13 @@ COMMANDS = {
 GROUPS = {
     "cases": (
         "Files of cases: validate, show, convert, import, audit, split, sample, merge, diff; "
-        "fetch CASE-Bench. Of runs: the worst answers.",
+        "fetch CASE-Bench.",
         {
             "validate": "_cases:validate",
             "show": "_cases:show",
             "convert": "_cases:convert",
             "fetch": "_cases:fetch",
             "audit": "_cases:audit",
-            "worst": "_worst:worst",
             "split": "_case_sets:split",
             "sample": "_case_sets:sample",
             "merge": "_case_sets:merge",

@@ -21,7 +21,7 @@ from casewise.cli._main import (
     protocols,
     replies,
     reporting,
-    scores,
+    results,
     transcripts,
 )
 from casewise.cli._options import (
@@ -190,7 +190,7 @@ def replay(
     texts = _texts(report, found, before, replied[model[0]]) if reveal else {}
     print_as(format, reporting.replay_sheet(report, texts))
     cuts = (
-        scores.cut_note(name, scores.count_cut(one), acts=True) for name, one in replied.items()
+        results.cut_note(name, results.count_cut(one), acts=True) for name, one in replied.items()
     )
     note_all(filter(None, cuts))
     note_all(fault_lines(result))

@@ -17,7 +17,6 @@ from casewise.cli._main import (
     polars,
     reporting,
     results,
-    scores,
 )
 from casewise.cli._options import (
     READ,
@@ -95,7 +94,7 @@ def compare(
     pairs = find_pairs(tables, force=force, every=every_pair)
     scoring = truth.scoring(labels)
     with working("comparing"):
-        found = results.Comparisons.of(scores.compare_runs(pairs, scoring, chosen, checks))
+        found = results.Comparisons.of(results.compare_runs(pairs, scoring, chosen, checks))
     page = ["casewise", "report", *map(str, paths), "--compare", "--reveal"]
     page += ["--out", reporting.CHANGES_PAGE, *(["--force"] if force else [])]
     sheet = reporting.comparison_sheet(
@@ -106,17 +105,17 @@ def compare(
 
 def find_pairs(
     tables: Mapping[str, polars.DataFrame], *, force: bool = False, every: bool = False
-) -> list[tuple[scores.Run, scores.Run]]:
+) -> list[tuple[results.Run, results.Run]]:
     """Pairs of runs of some tables that can be subtracted, told apart by their paths.
 
     Raises:
         UsageError: There is one run only, or there are too many pairs.
         InputError: No two runs are over the same version of the data, and that isn't forced.
     """
-    runs = scores.find_runs(tables)
+    runs = results.find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder or file to compare it with")
-    pairs = scores.pairs_of_runs(runs, across_versions=force, every=every)
+    pairs = results.pairs_of_runs(runs, across_versions=force, every=every)
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
     return pairs
@@ -208,9 +207,9 @@ def report(
                 str(path): judgement_files.read_paths([path]).table for path in dict.fromkeys(paths)
             }
             pairs = find_pairs(tables, force=force)
-            comparisons = scores.compare_runs(pairs, scoring, checks=checks)
+            comparisons = results.compare_runs(pairs, scoring, checks=checks)
         known = case_files.open_cases(cases).cases if cases is not None else ()
-        overview = scores.make_overview(
+        overview = results.make_overview(
             judgements,
             scoring,
             cases={case.id: case for case in known},
@@ -247,7 +246,7 @@ def _wanted(out: Path) -> list[Path]:
     return [out / PAGE, out / CARD]
 
 
-def _note_missing(overview: scores.Overview) -> None:
+def _note_missing(overview: results.Overview) -> None:
     missing = overview.browser.cases["query"].null_count()
     if missing:
         note(

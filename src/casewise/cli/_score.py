@@ -14,11 +14,9 @@ from casewise.cli._console import command_line, note, out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
 from casewise.cli._main import (
     judgement_files,
-    measures,
     polars,
     reporting,
     results,
-    scores,
 )
 from casewise.cli._options import (
     LABEL_RULES,
@@ -111,15 +109,13 @@ def score(
     scoring = truth.scoring(rules[0])
     with working("scoring"):
         found = [
-            results.Scores.of(
-                scores.report_scores(
-                    table,
-                    replace(scoring, labels=rule),
-                    by=by,
-                    seed=seed,
-                    calibrate=calibrate,
-                    checks=checks,
-                )
+            results.score_table(
+                table,
+                replace(scoring, labels=rule),
+                by=by,
+                seed=seed,
+                calibrate=calibrate,
+                checks=checks,
             )
             for rule in rules
         ]
@@ -135,7 +131,7 @@ def score(
             write_out("\n".join(one.markdown() for one in sheets))
         case ScoreFormat.TABLE:
             for one in found:
-                _print(table, one, scoring, by, whole=every_measure, alone=not every)
+                _print(one, whole=every_measure)
             note_grader_error(found[0] if found else [], paths)
             _note_unfinished(table, paths)
 
@@ -151,13 +147,17 @@ def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:
 
 def print_short(table: polars.DataFrame) -> results.Scores:
     """Print the verdicts on a table in short, by the rules of ``casewise score``."""
-    found = results.Scores.of(scores.report_scores(table, measures.Scoring()))
-    console = out()
-    console.print(reporting.score_sheet(found, width=console.width).terminal())
+    found = results.score_table(table)
+    _print(found)
     return found
 
 
-def note_grader_error(found: Iterable[scores.Score], paths: Sequence[Path]) -> None:
+def _print(found: results.Scores, *, whole: bool = False) -> None:
+    console = out()
+    console.print(reporting.score_sheet(found, console.width, whole=whole).terminal())
+
+
+def note_grader_error(found: Iterable[results.Score], paths: Sequence[Path]) -> None:
     """Say how to measure the grader's error, if nobody has."""
     if not any(score.acts and not score.corrected for score in found):
         return
@@ -165,20 +165,3 @@ def note_grader_error(found: Iterable[scores.Score], paths: Sequence[Path]) -> N
         "nobody has measured the grader's error on these replies; 50 labels do: casewise graders "
         f"sample {' '.join(map(quoted, paths))} && casewise graders label to-label.csv"
     )
-
-
-def _print(
-    table: polars.DataFrame,
-    found: results.Scores,
-    scoring: measures.Scoring,
-    by: Split | None,
-    *,
-    whole: bool,
-    alone: bool,
-) -> None:
-    """Print scores for a person; whole and alone, with the accuracy under other label rules."""
-    own = {score.labels for score in found if not score.acts}
-    rules = [rule for rule in LabelRule if whole and alone and own - {rule}]
-    others = [scores.rule_accuracies(table, scoring, rule, by) for rule in rules]
-    console = out()
-    console.print(reporting.score_sheet(found, others, console.width, whole=whole).terminal())

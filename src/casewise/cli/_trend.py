@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from casewise.cli._console import Format, FormatOption, print_as, working
-from casewise.cli._main import judgement_files, reporting, results, scores
+from casewise.cli._main import judgement_files, reporting, results
 from casewise.cli._options import Labels, Paths, Truth, grouped, read_judgements
 from casewise.errors import InputError
 
@@ -34,7 +34,7 @@ def trend(
     with working("scoring"):
         checks = truth.checks([judgements.table])
         records = judgement_files.run_records(paths)
-        overview = scores.make_overview(judgements, scoring, checks=checks, records=records)
+        overview = results.make_overview(judgements, scoring, checks=checks, records=records)
         found = results.Trend.of(overview)
     if not found:
         raise InputError(results.NO_TREND)

@@ -92,8 +92,7 @@ def write_casebench(request: ExportRequest) -> Exported:
         raise UsageError(f"nothing here has a place in CASE-Bench's format\n{reasons}")
     if not request.reveal:
         notes.append(
-            "queries and contexts are withheld: the files score alike, but for the keyword "
-            "baseline, which reads queries (--reveal includes them)"
+            "queries and contexts are withheld: the files score alike (--reveal includes them)"
         )
     texts = {
         path: json.dumps(records, indent=4, ensure_ascii=False) + "\n"

@@ -18,7 +18,8 @@ from casewise.exports.request import Exported, ExportRequest, write_texts
 from casewise.judgements import RunRecord, read_paths, run_records
 from casewise.measures import Scoring, find
 from casewise.protocols import RunCondition
-from casewise.scores import Estimate, Score, is_provisional, report_scores
+from casewise.results import Score, score_table
+from casewise.statistics import Estimate
 
 _COMMON = ("accuracy", "brier", "mae")
 """Measures whose ids are everybody's."""
@@ -30,8 +31,8 @@ _CASEBENCH = "https://github.com/BriansIDP/CASEBench"
 def write_every_eval_ever(request: ExportRequest) -> Exported:
     """Write a record for each run."""
     judgements = read_paths(request.paths)
-    report = report_scores(judgements.table, Scoring(labels=request.labels))
-    scores = [*report.scores, *report.ranked]
+    found = score_table(judgements.table, Scoring(labels=request.labels))
+    scores = [*found, *found.ranked]
     logged = {one.run_id: one for one in run_records(request.paths)}
     rules = column_rules(known_parameters(score.condition for score in scores))
     texts = {}
@@ -70,8 +71,12 @@ def _record(
     ended = (logged.completed or logged.started) if logged is not None else None
     facts: dict[str, Any] = {
         **{"condition": shown.text, "labels": score.labels, "n": score.n},
-        **{"queries": score.queries, "coverage": score.coverage, "unparsed": score.unparsed},
-        **({"graded by": "rules, unchecked"} if is_provisional(score) else {}),
+        **{
+            "queries": score.queries,
+            "coverage": score.coverage,
+            "unparsed": score.scoring.unparsed,
+        },
+        **({"graded by": "rules, unchecked"} if score.is_provisional else {}),
     }
     details = {name: str(value) for name, value in facts.items()}
     common = {

@@ -14,7 +14,7 @@ from casewise.gate._gate_rules import (
 )
 from casewise.measures import family_of, gated
 from casewise.protocols import CONDITION, RunCondition
-from casewise.scores import Run
+from casewise.results import Run
 
 _NARROWER = ("prompt_version", "model")
 """Fields in which a baseline's condition may differ; of several, these narrow them."""

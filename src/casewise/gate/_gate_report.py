@@ -11,7 +11,7 @@ from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict
 from casewise.protocols import CONDITION, RunCondition
 from casewise.replies import PROVISIONAL
-from casewise.scores import Change, Comparison, Failure, Score
+from casewise.results import Change, Comparison, Failure, Score
 from casewise.sheets import json_fields, json_interval, json_number
 
 

@@ -15,7 +15,7 @@ from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule
 from casewise.judgements import ANSWER_KEYS, RunState, lost_rows, planned_in, run_state
 from casewise.measures import Scoring, label_fields, labelled_rows, make_answers
 from casewise.replies import GraderCorrection, RepliedRun, correct_rates
-from casewise.scores import Run, Score, score_rows, score_together
+from casewise.results import Run, Score, score_rows, score_together
 from casewise.statistics import (
     UNDEFINED,
     Estimate,

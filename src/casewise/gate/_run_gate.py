@@ -36,7 +36,7 @@ from casewise.replies import (
     correction_notes,
     rules_note,
 )
-from casewise.scores import (
+from casewise.results import (
     Comparison,
     Run,
     Score,

@@ -1,18 +1,9 @@
 """Judgements: logs, tables and published outputs read into one table, and its conditions."""
 
-from casewise.judgements.conditions import (
-    ANSWER_KEYS,
-    RunState,
-    conditions,
-    lost_rows,
-    planned_in,
-    run_state,
-    shared_rows,
-)
-from casewise.judgements.outputs import case_columns
 from casewise.judgements.read import (
     Judgements,
     Unjudged,
+    case_columns,
     find_logs,
     nothing_judged,
     read_paths,
@@ -24,15 +15,22 @@ from casewise.judgements.runs import (
     recorded_command,
     without_paths,
 )
-from casewise.judgements.schema import (
+from casewise.judgements.table import (
+    ANSWER_KEYS,
     OF_CASE,
     PROVIDER,
     SCHEMA,
     TEXTS,
     TWIN,
+    RunState,
+    conditions,
     is_withheld,
     length_of,
+    lost_rows,
     make_table,
+    planned_in,
+    run_state,
+    shared_rows,
     stand_in,
     table_bytes,
 )

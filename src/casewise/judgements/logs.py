@@ -10,7 +10,7 @@ import polars as pl
 
 from casewise.files import address_of
 from casewise.judgements.runs import folder_of
-from casewise.judgements.schema import OF_CASE, TEXTS, make_table
+from casewise.judgements.table import OF_CASE, TEXTS, make_table
 from casewise.logs import (
     ANSWERED_BY,
     CUT,

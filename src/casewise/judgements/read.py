@@ -3,8 +3,9 @@
 The cases that were judged are put together again from the rows.
 """
 
+import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
@@ -13,20 +14,19 @@ from typing import Any
 
 import polars as pl
 
-from casewise.cases import Case, SharedCases, is_output
+from casewise.cases import Case, SharedCases, is_output, load_output, other_labels
 from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of, read_bytes
 from casewise.judgements.logs import choose_logs, read_judgements
-from casewise.judgements.outputs import read_outputs
 from casewise.judgements.runs import RunRecord, recorded_command, run_record
-from casewise.judgements.schema import (
+from casewise.judgements.table import (
     WHOLE,
     make_table,
     read_case_rows,
     read_table,
 )
 from casewise.logs import LoggedRun, list_logs, read_header
-from casewise.protocols import CONDITION, RunCondition
+from casewise.protocols import CONDITION, Protocol, RunCondition, published_as
 
 _FIELDS = ("query_id", "query", "context", "category", "intended", "published_safe_rate")
 
@@ -300,3 +300,64 @@ def run_records(paths: Sequence[Path]) -> list[RunRecord]:
     except InputError:  # the judgements came from tables or published outputs alone
         return []
     return list(map(run_record, found))
+
+
+# --- published outputs -------------------------------------------------------------------------
+
+PROMPT_VERSION = "upstream"
+
+
+def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
+    """Rows of a published output file: one a model's answer.
+
+    Args:
+        path: The file.
+        shared: The cases of files that were read before.
+
+    Raises:
+        InputError: The file can't be used.
+    """
+    for output in load_output(path, shared):
+        run = hashlib.sha256(path.read_bytes() + output.model.encode()).hexdigest()[:16]
+        protocol = published_as(output.mode)
+        condition = {
+            "run_id": run,
+            "model": output.model,
+            "protocol": protocol.name,
+            "delivery": "judge",
+            "ablation": output.ablation,
+            "variant": "published",
+            "prompt_version": PROMPT_VERSION,
+            "dataset_hash": output.data_hash,
+            "dataset_version": output.data_version,
+            "epoch": 1,
+        }
+        for case, answer in zip(output.cases, output.answers, strict=True):
+            texts = {"query": case.query, "context": case.context, WHOLE: case}
+            yield condition | case_columns(case) | texts | _read_published(protocol, answer)
+
+
+def case_columns(case: Case) -> dict[str, Any]:
+    """Columns of a case."""
+    return {
+        "case_id": case.id,
+        "query_id": case.query_id,
+        "category": case.category,
+        "intended": case.intended,
+        "votes_safe": case.votes_safe,
+        "votes_unsafe": case.votes_unsafe,
+        "published_safe_rate": case.published_safe_rate,
+        "no_context": True if case.context is None else None,
+        "other_labels": other_labels(case),
+    }
+
+
+def _read_published(protocol: Protocol, answer: str | float) -> dict[str, Any]:
+    reading = protocol.read_published(answer)
+    return {
+        "status": str(reading.status),
+        "verdict": reading.verdict,
+        "p_safe": reading.p_safe,
+        "raw_score": reading.raw_score,
+        "answer": str(answer),
+    }

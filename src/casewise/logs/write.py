@@ -206,7 +206,6 @@ _OF_CASE = (
     "query_id",
     "category",
     "intended",
-    "query_flagged",
     "expected",
     "no_context",
     "other_labels",

@@ -1,25 +1,23 @@
 """Measures of a condition's answers: one table of them, and what their formulas are made from."""
 
-from casewise.measures._answers import (
+from casewise.measures.answers import (
     PARTIAL_WEIGHT,
     Answers,
+    Counted,
     Scoring,
+    bounds,
     calls_a_tool,
+    count_answers,
+    family_of,
     floats,
+    headline,
     label_fields,
     labelled_rows,
     make_answers,
-)
-from casewise.measures._counted import (
-    Counted,
-    bounds,
-    count_answers,
-    family_of,
-    headline,
     measure,
 )
-from casewise.measures._evidence import Climbed
-from casewise.measures._table import (
+from casewise.measures.evidence import Climbed
+from casewise.measures.table import (
     check_compared,
     compared,
     correctable,

@@ -1,7 +1,6 @@
 """Tables for people and for programs. Formats, and never computes."""
 
 from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
-from casewise.reporting._failures import failure_sheet
 from casewise.reporting._gate import (
     gate_annotations,
     gate_junit,
@@ -27,7 +26,6 @@ __all__ = [
     "description_sheet",
     "diff_sheet",
     "evaluation_card",
-    "failure_sheet",
     "gate_annotations",
     "gate_junit",
     "gate_sheet",

@@ -12,13 +12,16 @@ from casewise.choices import Family
 from casewise.measures import family_of, find
 from casewise.reporting._scores import corrected_table, difference_cells, difference_columns
 from casewise.results import (
+    Change,
+    Comparison,
     Comparisons,
+    Difference,
     Verdict,
     first_upper,
+    right_after,
     rules_remark,
     run_warnings,
 )
-from casewise.scores import Change, Comparison, Difference, right_after
 from casewise.sheets import (
     Column,
     Kind,

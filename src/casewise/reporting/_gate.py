@@ -7,19 +7,16 @@ from urllib.parse import quote
 
 from casewise.choices import Undecided
 from casewise.gate import (
+    Gate,
     GateReport,
     GateVerdict,
-)
-from casewise.results import (
-    Gate,
-    failure_sentence,
     gate_heading,
     gate_lines,
     rule_demand,
     rule_name,
     rule_sentence,
 )
-from casewise.scores import Change, right_after
+from casewise.results import Change, failure_sentence, right_after
 from casewise.sheets import (
     Column,
     Kind,

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from casewise.replies import ChangeRates, ReplayReport, ReplayTexts, ReplyChange
-from casewise.scores import RareRate
 from casewise.sheets import (
     Cell,
     Column,
@@ -24,6 +23,7 @@ from casewise.sheets import (
     number,
     terminal,
 )
+from casewise.statistics import RareRate
 
 SHOWN = 10
 """Conversations of each kind that a terminal lists; Markdown and JSON have all."""

@@ -3,11 +3,12 @@
 from functools import singledispatch
 from typing import Any
 
+from casewise.gate import Gate
 from casewise.reporting._compare import comparison_sheet
 from casewise.reporting._gate import gate_sheet
 from casewise.reporting._scores import score_sheet
 from casewise.reporting._trend import trend_sheet
-from casewise.results import Comparisons, Gate, Result, Scores, Trend
+from casewise.results import Comparisons, Result, Scores, Trend
 from casewise.sheets import Sheet
 
 

@@ -8,6 +8,9 @@ from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
 from casewise.replies import GraderCorrection, correction_method, correction_notes
 from casewise.results import (
+    Difference,
+    Failure,
+    Score,
     Scores,
     Verdict,
     deed,
@@ -18,7 +21,6 @@ from casewise.results import (
     remarks,
     wording,
 )
-from casewise.scores import Difference, Failure, RuleAccuracy, Score
 from casewise.sheets import (
     Cell,
     Column,
@@ -31,7 +33,6 @@ from casewise.sheets import (
     fits,
     interval,
     markdown,
-    number,
     terminal,
 )
 
@@ -51,7 +52,7 @@ def title(scores: Sequence[Score]) -> str:
     """Title: labels that the scores are measured against, and what unread answers count as."""
     rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
     against = wording(*scores).against
-    policies = " and ".join(dict.fromkeys(str(score.unparsed) for score in scores))
+    policies = " and ".join(dict.fromkeys(str(score.scoring.unparsed) for score in scores))
     return f"Against {against} (labels: {rules}; unread answers: {policies})"
 
 
@@ -145,7 +146,7 @@ def _bounds_column(row: Measure) -> ScoreColumn:
 
 def tool_rate(score: Score) -> float | None:
     """The share of graded replies that call a tool; None without replies."""
-    if score.calls_tools:
+    if "tool_call_rate" in score.measures:
         return score.measures["tool_call_rate"].value
     return 0.0 if score.classes else None
 
@@ -195,7 +196,6 @@ CASES = 5
 
 def score_sheet(
     result: Scores,
-    others: Sequence[Sequence[RuleAccuracy]] = (),
     width: int | None = None,
     *,
     whole: bool = False,
@@ -204,15 +204,14 @@ def score_sheet(
 
     Args:
         result: The scores.
-        others: The rows of judges under each label rule, for the whole sheet.
         width: Columns of a terminal, which decide how many measures it shows; None shows all.
         whole: Show every measure and analysis too.
     """
 
     def parts(width: int | None) -> Iterator[Table | str]:
         yield from _opening(result)
-        if whole or result.report.is_split:
-            yield from _whole(result, others, width)
+        if whole or result.by is not None:
+            yield from _whole(result, width)
         else:
             yield from map(as_table, _asked_for(result))
         yield from remarks(result.rows)
@@ -230,7 +229,7 @@ def _opening(result: Scores) -> Iterator[Table | str]:
         yield from (one.subject, *one.said, "")
     for acts in (False, True):
         shown = [one for one in result.verdicts if _is_short(one.score, acts=acts)]
-        yield from _in_short(shown, () if acts else result.baselines)
+        yield from _in_short(shown, () if acts else result.known)
     if found := result.failures(CASES):
         yield cases_table(found)
 
@@ -238,10 +237,10 @@ def _opening(result: Scores) -> Iterator[Table | str]:
 def _asked_for(result: Scores) -> Iterator[Analysis]:
     """Analyses that an option asked for, and of what the table in short can't hold."""
     wanted = {
-        "correction": result.report.corrections,
-        "calibration": result.report.calibrate,
+        "correction": result.corrections,
+        "calibration": result.calibrate,
         "ladder": any(one.condition.evidence for one in result),
-        "rank": result.report.ranked,
+        "rank": result.ranked,
     }
     for name in (name for name, is_wanted in wanted.items() if is_wanted):
         yield from (one for one in result.analysed(name) if one.lines)
@@ -272,13 +271,11 @@ def cases_table(failures: Sequence[Failure]) -> Table:
     return Table([*map(Column, columns)], rows, "Worst cases")
 
 
-def _whole(
-    result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
-) -> Iterator[Table | str]:
+def _whole(result: Scores, width: int | None) -> Iterator[Table | str]:
     """Every measure of judges and of models that act, then every analysis."""
-    if result.report.shape is not None:
-        yield from (*result.report.shape.sentences(), "")
-    yield from _judging(result, [one for one in result if not one.acts], others, width)
+    if result.shape is not None:
+        yield from (*result.shape.sentences(), "")
+    yield from _judging(result, [one for one in result if not one.acts], width)
     yield from _acting([one for one in result if one.acts])
     yield from map(as_table, (one for one in result.analyses if one.lines))
 
@@ -286,7 +283,6 @@ def _whole(
 def _judging(
     result: Scores,
     scores: Sequence[Score],
-    others: Sequence[Sequence[RuleAccuracy]],
     width: int | None,
 ) -> list[Table]:
     if not scores:
@@ -306,9 +302,6 @@ def _judging(
     paired = [score for score in scores if has_pairs(score) and not score.group]
     if paired:
         parts.append(_fitted(View.PAIRS, width, pairs))
-    rules = _other_rules(scores, others)
-    if rules:
-        parts.append(_scores_table("Accuracy under other labels", scores, rules))
     return parts
 
 
@@ -350,28 +343,6 @@ def _scores_table(
     rows += [Row(cells(baseline_text(one), one), "baselines", dim=True) for one in baselines]
     names = [Column(""), *(column for column, _ in columns)]
     return Table(names, rows, heading, groups="model")
-
-
-def _other_rules(
-    scores: Sequence[Score], others: Sequence[Sequence[RuleAccuracy]]
-) -> list[ScoreColumn]:
-    """A column for the accuracy under each label rule but the table's own."""
-    places = {id(score): place for place, score in enumerate(scores)}
-    columns: list[ScoreColumn] = []
-    for rows in others:
-        if len(rows) != len(scores) or all(
-            row.n == 0 or row.labels is score.labels
-            for row, score in zip(rows, scores, strict=True)
-        ):
-            continue
-
-        def cell(score: Score, rows: Sequence[RuleAccuracy] = rows) -> str:
-            row = rows[places[id(score)]]
-            cases = f" ({row.n})" if row.label_coverage < 1 else ""
-            return number(row.accuracy) + cases
-
-        columns.append((Column(str(rows[0].labels), Kind.SHARE), cell))
-    return columns
 
 
 def _in_short(whole: Sequence[Verdict], baselines: Sequence[Score]) -> Iterator[Table]:

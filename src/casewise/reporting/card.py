@@ -10,8 +10,7 @@ from casewise.analyses import as_markdown
 from casewise.judgements import RunRecord, plain_notes, without_paths
 from casewise.reporting._scores import cases_table
 from casewise.reporting.page.table import pinned, run_rows, sheet, titles
-from casewise.results import Result, Scores, leading, remarks, wording
-from casewise.scores import Overview
+from casewise.results import Overview, Result, leading, remarks, wording
 from casewise.sheets import Column, Row, Table, code_block, escape, markdown
 
 CASES = 5
@@ -37,20 +36,19 @@ def evaluation_card(overview: Overview) -> str:
 
 def _blocks(overview: Overview) -> Iterator[str]:
     result: Result[Any] = leading(overview)
-    scores = Scores.of(overview.report)
     models = dict.fromkeys(without_paths(one.condition.model) for one in overview.scores)
     yield f"# Evaluation card: {escape(', '.join(models))}"
     for one in result.leading:
         yield f"**{escape(one.subject)}.** {escape(' '.join(one.said))}"
     rows = run_rows(overview, result)
-    yield markdown(sheet(rows, titles(overview.scores), pinned(overview, result)))
+    yield markdown(sheet(rows, titles(overview.scores), pinned(overview)))
     yield (
         f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "
         "query. One part of a safety evaluation, and no certificate."
     )
     if found := overview.browser.failures()[:CASES]:
         yield markdown(cases_table(found))
-    yield from (as_markdown(one) for one in scores.analyses if one.lines)
+    yield from (as_markdown(one) for one in overview.scores.analyses if one.lines)
     notes = [*plain_notes(overview.notes), *remarks(overview.scores)]
     yield "\n".join(["## Notes", "", *(f"- {escape(note)}" for note in notes)])
     yield "## How it was run"

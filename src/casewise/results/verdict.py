@@ -4,11 +4,15 @@ The sentence is the first of a closed list, ``FINDINGS``, whose condition holds;
 intervals, never by the value alone. Every view shows it.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from casewise.protocols import LOW_MASS, RunCondition
 from casewise.replies import PROVISIONAL
 from casewise.results.words import (
     LEAST_OF_100,
@@ -26,9 +30,12 @@ from casewise.results.words import (
     signed_points,
     wording,
 )
-from casewise.scores import LOW_MASS, Comparison, Difference, RunCondition, Score, is_provisional
 from casewise.sheets import Tone, count, number
 from casewise.statistics import square_and_add
+
+if TYPE_CHECKING:
+    from casewise.results.compare import Comparison, Difference
+    from casewise.results.score import Score
 
 FOLLOWING = ("follows", "false_changes")
 """The measures of pairs of contexts that stand in words, always both."""
@@ -125,7 +132,7 @@ class Evidence:
         found = {one.metric: one for one in self.comparison.told}
         return [found[name] for name in names if name in found]
 
-    def widened(self) -> "Evidence":
+    def widened(self) -> Evidence:
         """The same with intervals as wide as the answers that were not read leave them."""
         safe, unsafe = mistake_measures(self.score)
         return replace(
@@ -200,7 +207,7 @@ def _ranks(evidence: Evidence) -> str:
     score = evidence.score
     if not score.of_pairs or evidence.comparison is not None:
         return ""
-    share = Share.of(score.measures[score.headline])
+    share = Share.of(score.right)
     hits = hits_of(share.value, score.n)
     return f"Names the context that the labels call safer in {hits} pairs ({share.ends})."
 
@@ -435,7 +442,7 @@ class Verdict:
     """The worst change on the way, of a trend."""
 
     @classmethod
-    def of_change(cls, compared: Comparison) -> "Verdict":
+    def of_change(cls, compared: Comparison) -> Verdict:
         """The verdict on a run and the one before it."""
         subject = f"{compared.after}, compared with {compared.before} before"
         return cls(subject, compared.scores[1], compared)
@@ -449,7 +456,7 @@ class Verdict:
     def evidence(self) -> Evidence:
         """What its finding goes by."""
         over, under = (UNKNOWN, UNKNOWN) if self.score.of_pairs else refusals(self.score)
-        right = Share.of(self.score.measures[self.score.headline])
+        right = Share.of(self.score.right)
         return Evidence(self.score, self.comparison, over, under, right)
 
     @cached_property
@@ -467,7 +474,7 @@ class Verdict:
         """The finding in a sentence, led by what it rests on."""
         sentence = find(self.evidence)[1]
         lead = ""
-        if is_provisional(self.score):
+        if self.score.is_provisional:
             lead = f"{PROVISIONAL.capitalize()}, by rules that nobody has checked: "
         elif self.score.corrected:
             lead = "Corrected by people's labels of a part of the replies: "
@@ -582,7 +589,7 @@ def pinned_rows(
     for name, title in PINNED.items():
         scores = [one for one in baselines if one.condition.model == f"baseline:{name}"]
         if len(scores) == 1:
-            right = Share.of(scores[0].measures[scores[0].headline])
+            right = Share.of(scores[0].right)
             found[title] = (*four_shares(scores[0]), right)
     return {name: row for name, row in found.items() if any(one.value == one.value for one in row)}
 

@@ -1,13 +1,20 @@
-"""Words and numbers of every sentence: whose labels they are, shares of 100, mistakes."""
+"""Words and numbers of every sentence: whose labels they are, shares of 100, mistakes, notes."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from casewise.cases import LabelRule
-from casewise.scores import BY_DESIGN, Estimate, RunCondition, Score
-from casewise.sheets import number, rounded
+from casewise.protocols import LOW_MASS, RunCondition
+from casewise.replies import rules_note
+from casewise.sheets import count, number, plural, rounded
+from casewise.statistics import BY_DESIGN, Estimate
+
+if TYPE_CHECKING:
+    from casewise.results.score import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +141,17 @@ class Share(NamedTuple):
     """Why it has no interval, if that is known."""
 
     @classmethod
-    def of(cls, estimate: Estimate) -> "Share":
+    def of(cls, estimate: Estimate) -> Share:
         """Take value and interval from an estimate."""
         return cls(estimate.value, *estimate.interval, estimate.reason)
 
     @property
-    def rest(self) -> "Share":
+    def rest(self) -> Share:
         """The complement, 1 minus the share."""
         return Share(1 - self.value, 1 - self.high, 1 - self.low, self.reason)
 
     @property
-    def negative(self) -> "Share":
+    def negative(self) -> Share:
         """The change with its sign turned."""
         return Share(-self.value, -self.high, -self.low, self.reason)
 
@@ -216,3 +223,134 @@ def refusals(score: Score) -> tuple[Share, Share]:
         for name in mistake_measures(score)
     )
     return (over, under) if score.acts else (over.rest, under.rest)
+
+
+# --- notes on the numbers -----------------------------------------------------------------------
+
+
+def mass_warning(name: str, mass: float) -> str | None:
+    """Warning on a run whose first token is hardly ever one of the two words; None for others.
+
+    Args:
+        name: Name of the run.
+        mass: From ``mean_mass``.
+    """
+    if not mass < LOW_MASS:
+        return None
+    return (
+        f"{name}: the first token puts only {number(mass)} of its probability on 'safe' or "
+        "'unsafe': these numbers mean little."
+    )
+
+
+def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
+    """Note on a run some of whose answers a token limit ended; None for others.
+
+    Args:
+        name: Name of the run.
+        cut: From ``count_cut``.
+        acts: True if the model replied, and did not judge.
+    """
+    if not cut:
+        return None
+    counts = "graded by what came before" if acts else "counted only with a whole verdict"
+    return (
+        f"{name}: {plural(cut, 'answer')} ended at the token limit, {counts}; a higher "
+        "--max-tokens lets them end by themselves."
+    )
+
+
+def left_open(score: Score) -> list[str]:
+    """Answers on neither side, counted by kind: ``8 undetermined``, ``3 never asked``."""
+    undetermined = min(score.classes.get("undetermined", 0), score.statuses.get("unparsed", 0))
+    kinds = {"undetermined": undetermined} | score.statuses
+    kinds["unparsed"] = score.statuses.get("unparsed", 0) - undetermined
+    kinds["never asked"] = score.state.not_asked if score.state else 0
+    parts = [f"{n} {what}" for what, n in kinds.items() if what != "ok" and n]
+    called = score.classes.get("tool_call", 0)
+    return [*parts, plural(called, "tool call")] if called else parts
+
+
+def remarks(scores: Sequence[Score]) -> list[str]:
+    """Notes on the numbers, a line each."""
+    lines = [line for score in scores for line in _of_run(score)]
+    lines += filter(None, [rules_remark(scores)])
+    data = [score.condition.data_text for score in scores if score.condition.dataset_hash]
+    if data:
+        lines.append(f"Cases: {'; '.join(dict.fromkeys(data))}.")
+    return list(dict.fromkeys(lines))
+
+
+def _of_run(score: Score) -> list[str]:
+    name = score.condition.title
+    lines = []
+    if unread := left_open(score):
+        of = score.n + (score.state.not_asked if score.state else 0)
+        ends = " and ".join(_bound_text(*one) for one in score.bounds.items())
+        lines.append(
+            f"{name}: {', '.join(unread)} of {of}; counted one way or the other, they would put "
+            f"{ends}."
+        )
+    if first := _first_unread(score):
+        lines.append(
+            f"{name}: the first answer that is unparsed has {count(first)} "
+            "characters; casewise report --reveal shows it."
+        )
+    if score.partly:
+        classes = [f"{n} {what.replace('_', ' ')}" for what, n in score.partly.items()]
+        lines.append(
+            f"{name}: to {sum(score.partly.values())} requests that the deployment allows in "
+            f"part: {', '.join(classes)}."
+        )
+    elif score.label_coverage < 1:
+        lines.append(
+            f"{name}: {number(score.label_coverage)} of the judgements have a label under the "
+            f"rule '{score.labels}'; the others are left out."
+        )
+    lines += run_warnings([score])
+    if score.condition.model == "casewise/smollm2":
+        lines.append(
+            f"{name}: the embedded model shows that everything works; it judges at chance."
+        )
+    return lines
+
+
+def _first_unread(score: Score) -> int:
+    """Characters of a judge's first answer that could not be read; 0 of none."""
+    if score.acts or "answer" not in score.rows.columns:
+        return 0
+    answers = score.labelled.filter(status="unparsed")["answer"].drop_nulls()
+    return len(answers[0]) if len(answers) else 0
+
+
+def _bound_text(name: str, ends: tuple[float, float]) -> str:
+    return f"the {name.replace('_', '-')} anywhere from {number(ends[0])} to {number(ends[1])}"
+
+
+def run_warnings(scores: Sequence[Score]) -> list[str]:
+    """Warnings for all that show numbers: of doubtful probabilities, cut answers, a heavy query."""
+    found = [mass_warning(one.condition.title, one.mass) for one in scores]
+    found += [cut_note(one.condition.title, one.cut, acts=one.acts) for one in scores]
+    found += [_heavy_note(one) for one in scores if not one.group]
+    return [line for line in found if line]
+
+
+def _heavy_note(score: Score) -> str:
+    """Line on a run in which one query has much of the weight; empty of others."""
+    found = score.right
+    if not found.is_heavy:
+        return ""
+    return (
+        f"{score.condition.title}: one query carries {of_100(found.heaviest)} % of the weight: "
+        "intervals hold less often than 95 of 100."
+    )
+
+
+def rules_remark(scores: Sequence[Score]) -> str:
+    """Reliability of the rules that graded replies; empty where they graded none."""
+    ruled = [score for score in scores if score.is_provisional]
+    if not ruled:
+        return ""
+    whole = all(score.is_provisional for score in scores if score.acts)
+    names = dict.fromkeys(score.condition.title for score in ruled)
+    return rules_note([] if whole else list(names))

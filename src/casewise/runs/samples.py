@@ -35,7 +35,6 @@ from casewise.cases import (
     ToolDefinition,
     Turn,
     digest,
-    flags_query,
     other_labels,
     wanted_reply,
 )
@@ -135,7 +134,6 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
             "votes_safe": case.votes_safe,
             "votes_unsafe": case.votes_unsafe,
             "published_safe_rate": case.published_safe_rate,
-            "query_flagged": flags_query(case.query),
             QUERY: case.query,
             CONTEXT: case.context.root if case.context is not None else None,
         }

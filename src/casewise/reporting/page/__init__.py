@@ -8,7 +8,7 @@ import base64
 import hashlib
 from importlib.resources import files
 
-from casewise.scores import Overview
+from casewise.results import Overview
 
 __all__ = ["report_page"]
 

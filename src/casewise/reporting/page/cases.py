@@ -8,6 +8,8 @@ import polars as pl
 from casewise.choices import FailureGroup
 from casewise.reporting.page.names import run_names
 from casewise.results import (
+    Browser,
+    context_differences,
     deed,
     difference_clause,
     first_upper,
@@ -16,7 +18,6 @@ from casewise.results import (
     people_clause,
     run_wording,
 )
-from casewise.scores import Browser, context_differences
 
 _OF_CASE = ("case_id", "query_id", "category", "intended", "no_context", "label", "rate")
 _VOTES = ("votes_safe", "votes_unsafe", "published_safe_rate")

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from casewise.analyses import Analysis, Figure, as_records, figure_label
+from casewise.protocols import RunCondition
 from casewise.reporting.page.names import run_names
-from casewise.scores import RunCondition
 from casewise.sheets import interval, number, signed
 
 MOST_LINES = 100

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from casewise.scores import RunCondition
+from casewise.protocols import RunCondition
 
 
 def run_names(conditions: Sequence[RunCondition]) -> list[str]:

@@ -19,15 +19,14 @@ from casewise.reporting.page.charts import draw, numbers
 from casewise.reporting.page.table import is_bad, pinned, run_rows, titles
 from casewise.results import (
     NO_TREND,
+    Overview,
     Result,
-    Scores,
     Trend,
     first_upper,
     leading,
     remarks,
     wording,
 )
-from casewise.scores import Overview
 from casewise.sheets import count, plural, to_html
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -75,7 +74,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         notes.append(f"{first_upper(NO_TREND)}.")
     if over_time and not overview.comparisons:
         overview = replace(overview, browser=overview.browser.after(over_time.steps))
-    scores = Scores.of(overview.report)
+    scores = overview.scores
     result: Result[Any] = leading(overview, over_time)
     analyses = [one for one in scores.analyses if one.lines]
     runs = overview.browser.runs
@@ -86,7 +85,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         first=[(one, is_bad(one) or not one.is_told) for one in result.leading],
         rows=run_rows(overview, result),
         heads=titles(overview.scores),
-        pinned=pinned(overview, result),
+        pinned=pinned(overview),
         analyses=[
             (one, draw(one, runs), to_html(as_table(one), f"table-{one.id}")) for one in analyses
         ],
@@ -118,7 +117,7 @@ def _about(overview: Overview) -> list[str]:
 
 def _shape(overview: Overview) -> list[str]:
     """Sentences on the contexts and labels of the cases."""
-    shape = overview.report.shape
+    shape = overview.scores.shape
     return [] if shape is None else list(shape.sentences())
 
 

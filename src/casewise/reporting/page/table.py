@@ -4,12 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from casewise.protocols import RunCondition
 from casewise.reporting.page.names import run_names
 from casewise.results import (
     Comparisons,
     DatedRun,
     Figure,
+    Overview,
     Result,
+    Score,
     Share,
     Trend,
     Verdict,
@@ -18,7 +21,6 @@ from casewise.results import (
     pinned_rows,
     wording,
 )
-from casewise.scores import Overview, RunCondition, Score
 from casewise.sheets import Column as SheetColumn
 from casewise.sheets import Row, Table, Tone
 
@@ -124,7 +126,7 @@ def _trend_row(verdict: Verdict, trend: Trend, overview: Overview) -> RunRow:
 def _right(verdict: Verdict) -> Cell:
     score = verdict.score
     known = verdict.figures and verdict.figures[2].share.value == verdict.figures[2].share.value
-    share = Share.of(score.measures[score.headline])
+    share = Share.of(score.right)
     share = share if known else Share(math.nan, math.nan, math.nan)
     figure = Figure("Right", share, score.n)
     found = verdict.comparison.told if verdict.comparison else ()
@@ -160,12 +162,12 @@ def titles(scores: Sequence[Score]) -> tuple[str, ...]:
     return (*figure_titles([one.acts for one in scores] or [False], people), "Right")
 
 
-def pinned(overview: Overview, result: Result[object]) -> list[Pinned]:
+def pinned(overview: Overview) -> list[Pinned]:
     """Rows that the runs are held against: names, and shares in words."""
     verdicts = [Verdict("", one) for one in overview.scores]
     return [
         (name, tuple("" if one.value != one.value else f"{of_100(one.value)} %" for one in shares))
-        for name, shares in pinned_rows(verdicts, result.baselines).items()
+        for name, shares in pinned_rows(verdicts, overview.scores.baselines).items()
     ]
 
 

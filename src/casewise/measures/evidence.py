@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from casewise.measures._answers import Answers
 from casewise.protocols import BARE_RUNG
 from casewise.statistics import (
     UNDEFINED,
@@ -16,6 +15,9 @@ from casewise.statistics import (
     FloatArray,
     clustered_ratio,
 )
+
+if TYPE_CHECKING:
+    from casewise.measures.answers import Answers
 
 CLAIM, ARTEFACT, VERIFIED, DENIED = "1", "3", "5", "6"
 """Rungs that figures are named for."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from casewise.gate import Demand, GateReport, GateRow, GateVerdict
+from casewise.gate._gate_report import GateReport, GateRow
+from casewise.gate._gate_rules import Demand
+from casewise.gate._verdicts import GateVerdict
 from casewise.replies import PROVISIONAL
 from casewise.sheets import interval, number, setting, signed
 

@@ -5,22 +5,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from casewise.cases import Case
-from casewise.judgements import Judgements, RunRecord, conditions
+from casewise.judgements import Judgements, RunRecord
 from casewise.measures import Scoring
 from casewise.protocols import RunCondition
 from casewise.replies import CheckFile
-from casewise.scores.comparison import Comparison
-from casewise.scores.failures import Browser, make_browser
-from casewise.scores.report import ScoreReport, report_scores
-from casewise.scores.score import Score
+from casewise.results.compare import Comparison
+from casewise.results.failures import Browser, make_browser
+from casewise.results.score import Scores, score_table
 
 
 @dataclass(frozen=True)
 class Overview:
     """Data that a page or a card is made from."""
 
-    report: ScoreReport
-    """Every condition and its baselines, as ``casewise score`` has them."""
+    scores: Scores
+    """Every condition, as ``casewise score`` has it."""
     browser: Browser
     comparisons: tuple[Comparison, ...]
     """Runs subtracted, where that was asked for."""
@@ -31,11 +30,6 @@ class Overview:
     notes: tuple[str, ...]
     """Notes on how the table was made."""
 
-    @property
-    def scores(self) -> tuple[Score, ...]:
-        """Scores of every condition, the baselines apart."""
-        return self.report.scores
-
     def records_of(self, condition: RunCondition) -> list[RunRecord]:
         """Records of the runs of a condition; none where no log is at hand."""
         ids = self._run_ids.get(condition, ())
@@ -43,7 +37,7 @@ class Overview:
 
     @cached_property
     def _run_ids(self) -> dict[RunCondition, set[str]]:
-        return {one: set(rows["run_id"]) for one, rows in conditions(self.report.table)}
+        return {one: set(rows["run_id"]) for one, rows in self.scores.runs}
 
 
 def make_overview(
@@ -69,7 +63,7 @@ def make_overview(
     """
     changes = [one.scores for one in comparisons]
     return Overview(
-        report=report_scores(judgements.table, scoring, seed=seed, checks=checks),
+        scores=score_table(judgements.table, scoring, seed=seed, checks=checks),
         browser=make_browser(
             judgements.table,
             {**(cases or {}), **judgements.cases},

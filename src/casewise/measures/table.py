@@ -5,11 +5,13 @@ A row's formula takes ``Counted``. In definitions ``r`` is the share of people w
 meant to be safe and in the other.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +30,7 @@ from casewise.choices import (
     View,
 )
 from casewise.errors import UsageError, choose_from
-from casewise.measures import _evidence as evidence
-from casewise.measures._answers import Answers
+from casewise.measures import evidence
 from casewise.protocols import BARE_RUNG, is_rung, protocols
 from casewise.statistics import (
     UNDEFINED,
@@ -40,6 +41,9 @@ from casewise.statistics import (
     estimate,
     weigh,
 )
+
+if TYPE_CHECKING:
+    from casewise.measures.answers import Answers
 
 _BOTH = (Family.JUDGEMENTS, Family.REPLIES)
 _SAFETY, _CAUTION = (Side.SAFETY,), (Side.CAUTION,)

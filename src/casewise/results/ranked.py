@@ -8,7 +8,7 @@ from casewise.choices import Split
 from casewise.judgements import conditions
 from casewise.measures import Scoring
 from casewise.protocols import PREFERS, RunCondition
-from casewise.scores.score import Score, score_table
+from casewise.results.score import Score, score_conditions
 
 
 def ranked_pairs(table: pl.DataFrame, scoring: Scoring, by: Split | None = None) -> list[Score]:
@@ -22,11 +22,11 @@ def ranked_pairs(table: pl.DataFrame, scoring: Scoring, by: Split | None = None)
     pairs = table.filter(pl.col("twin_id").is_not_null())
     if not len(pairs):
         return []
-    found = score_table(pairs, scoring, by)
+    found = list(score_conditions(pairs, scoring, by))
     asked = pairs.unique("case_id", maintain_order=True)
     numbered = table.filter(pl.col("twin_id").is_null() & pl.col("p_safe").is_not_null())
     for condition, rows in conditions(numbered):
-        beside = score_table(_by_numbers(asked, rows), scoring, by)
+        beside = score_conditions(_by_numbers(asked, rows), scoring, by)
         found += [
             replace(one, condition=replace(one.condition, of=condition.protocol)) for one in beside
         ]

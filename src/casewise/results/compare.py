@@ -1,10 +1,10 @@
 """Two or more runs over the same cases of the same edition, subtracted."""
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, zip_longest
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -40,18 +40,18 @@ from casewise.replies import (
     GraderCorrection,
     RepliedRun,
     correct_rates,
-    correction_notes,
 )
-from casewise.scores.ladders import climb
-from casewise.scores.score import (
+from casewise.results.ladders import climb
+from casewise.results.score import (
+    Result,
     Score,
+    correction_record,
     differences,
-    estimate_record,
-    is_provisional,
     score_rows,
     score_together,
 )
-from casewise.sheets import json_interval, json_number
+from casewise.results.verdict import Verdict
+from casewise.sheets import json_interval, json_number, plain_rows
 from casewise.statistics import (
     BY_DESIGN,
     DETECTABLE,
@@ -534,14 +534,6 @@ def right_after(change: Change) -> bool | None:
     return (change.after in ("safe", ResponseClass.COMPLIANCE)) == (change.label == 1)
 
 
-def correction_record(one: GraderCorrection) -> dict[str, Any]:
-    """Rates as graded and corrected, and why one is not."""
-    record: dict[str, Any] = {"labelled": one.labelled}
-    for name, raw in one.raw.items():
-        record |= estimate_record(f"{name}_raw", raw) | estimate_record(name, one.corrected[name])
-    return record | {"notes": correction_notes([one])}
-
-
 def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """Comparisons as JSON values: ``pairs`` by two runs and metric, ``comparisons`` by two runs."""
     ladders = [_difference_record(one, change) for one in comparisons for change in one.ladder]
@@ -599,11 +591,11 @@ def _comparison_record(one: Comparison) -> dict[str, Any]:
         "after": one.after,
         "data": data,
         "labels": str(one.labels),
-        "weigh_by": str(one.scores[0].weigh_by),
+        "weigh_by": str(one.scores[0].scoring.weigh_by),
         "n": one.n,
         "left_out": one.left_out,
         "relabelled": one.relabelled,
-        PROVISIONAL: any(map(is_provisional, one.scores)),
+        PROVISIONAL: any(score.is_provisional for score in one.scores),
         "scores": [
             score.record() | {"statuses": dict(score.state.statuses) if score.state else {}}
             for score in one.scores
@@ -643,3 +635,25 @@ def _changes_record(found: Sequence[Difference]) -> dict[str, Any]:
         for one in found
         for change in [one.difference]
     }
+
+
+@dataclass(frozen=True, repr=False)
+class Comparisons(Result[Comparison]):
+    """Every two runs that were subtracted: after minus before."""
+
+    @classmethod
+    def of(cls, found: Iterable[Comparison]) -> Self:
+        """Comparisons with a verdict on each."""
+        rows = tuple(found)
+        return cls(rows, tuple(map(Verdict.of_change, rows)))
+
+    def record(self) -> dict[str, Any]:
+        """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their verdicts."""
+        record = comparison_records(self.rows)
+        for part, verdict in zip(record["comparisons"], self.verdicts, strict=True):
+            part |= {"verdict": list(verdict.said), "finding": verdict.finding}
+        return record
+
+    def records(self) -> list[dict[str, Any]]:
+        """``pairs`` of ``casewise compare --format json``: a row for each two runs and measure."""
+        return plain_rows(comparison_records(self.rows)["pairs"])
