@@ -7,9 +7,8 @@
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make hf      add casewise-hf, with PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
 #   make docs    build the site of the documents into build/site, and check it (opens from disk)
-#   make bench   measure speed beside what is possible (half an hour; docs/method/speed.md)
-#   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
-#   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (six minutes)
+#   make bench   measure speed and memory (half an hour); writes into benchmarks/results
+#   make reliability  every fault of a provider, and kills; writes into benchmarks/results (six minutes)
 #   make coverage  how often intervals hold the truth, by formula; writes benchmarks/results
 #   make hostile   the same on published runs, resampled (half an hour)
 #   make published  make the tables of published outputs on the first pages anew
@@ -27,7 +26,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse published images release release-check lock clean
+.PHONY: demo test test-slow check style docs hf bench reliability coverage hostile rehearse published images release release-check lock clean
 
 demo: $(READY)
 	@echo "The embedded model judges 8 of the 56 starter cases: up to a minute on two cores (all: casewise run)"
@@ -79,16 +78,10 @@ SPEED ?= 1
 rehearse: $(READY)
 	$(BIN)/python benchmarks/rehearse.py --speed $(SPEED)
 
-# Ratios within one run; no test depends on them. Tables are printed, measurements in benchmarks/*.json.
+# Ratios within one run; no test depends on them.
 bench: $(READY) $(HF)
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/remote.py
+	$(BIN)/python benchmarks/speed.py --write
 	$(BIN)/python benchmarks/local.py
-	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
-	$(BIN)/python benchmarks/scale.py --runs 1000 4000 --alone 1000 4000 --most 40000 --no-docs
-
-scale: $(READY)
-	$(BIN)/python benchmarks/scale.py
 
 hf: $(HF)
 

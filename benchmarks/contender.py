@@ -1,6 +1,6 @@
 """One way to send the prompts of a run to a server, timed in a process of its own.
 
-Started by ``remote.py``; prints one line of JSON. All send the same requests: the messages that
+Started by ``speed.py``; prints one line of JSON. All send the same requests: the messages that
 casewise makes of the cases, at temperature 0. A few requests go first and are not counted.
 """
 
@@ -93,17 +93,6 @@ def requests_of(work: Work) -> list[dict[str, Any]]:
     ]
 
 
-def sequential(work: Work) -> dict[str, float]:
-    """One request after the other on the blocking client, as published scripts do."""
-    from openai import OpenAI
-
-    bodies = requests_of(work)
-    client = OpenAI(base_url=work.url, api_key=KEY)
-    for body in bodies[:2]:
-        client.chat.completions.create(**body)
-    return _timed(work, lambda: [client.chat.completions.create(**body) for body in bodies])
-
-
 async def _all(
     bodies: list[dict[str, Any]], connections: int, ask: Callable[[dict[str, Any]], Awaitable[Any]]
 ) -> list[Any]:
@@ -131,24 +120,6 @@ def bare(work: Work) -> dict[str, float]:
             return completion.choices[0].message.content
 
         return await _timed_in_loop(work, bodies, ask)
-
-    return asyncio.run(main())
-
-
-def aiohttp(work: Work) -> dict[str, float]:
-    """aiohttp alone: what the requests themselves cost in Python."""
-    from aiohttp import ClientSession, TCPConnector
-
-    bodies = requests_of(work)
-
-    async def main() -> dict[str, float]:
-        async with ClientSession(connector=TCPConnector(limit=0)) as session:
-
-            async def ask(body: dict[str, Any]) -> str:
-                async with session.post(f"{work.url}/chat/completions", json=body) as response:
-                    return str((await response.json())["choices"][0]["message"]["content"])
-
-            return await _timed_in_loop(work, bodies, ask)
 
     return asyncio.run(main())
 
@@ -230,7 +201,7 @@ def _measured(work: Work, clock: ProcessorClock) -> dict[str, float]:
     }
 
 
-CONTENDERS = {one.__name__: one for one in (sequential, bare, aiohttp, casewise, runner)}
+CONTENDERS = {one.__name__: one for one in (bare, casewise, runner)}
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ from typing import Any
 import torch
 import transformers
 from inspect_ai.log import read_eval_log
-from remote import find_cases
 
 from casewise.cases import STARTER, open_cases
 from casewise.models.embedded import fetch_weights
@@ -45,14 +44,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=60)
     parser.add_argument("--turns", type=int, default=5, help="parts in which the pairs are judged")
-    parser.add_argument("--cases", type=Path, help="a file of cases; default: CASE-Bench's")
+    parser.add_argument("--cases", type=Path, help="a file of cases; default: the starter cases")
     options = parser.parse_args()
-    cases, text = find_cases(options.cases, 2 * options.pairs)
-    print(f"{text}; {torch.get_num_threads()} threads of torch {torch.__version__}", flush=True)
+    threads = torch.get_num_threads()
+    print(f"{2 * options.pairs} cases; {threads} threads of torch {torch.__version__}", flush=True)
     weights = fetch_weights()
     engine = open_engine(str(weights), Options(device="cpu"))
     usual = WORKER.submit(load_usual, weights).result()
-    found = open_cases(cases or STARTER).cases[: 2 * options.pairs]
+    found = open_cases(options.cases or STARTER).cases[: 2 * options.pairs]
     turns = []
     for turn in range(options.turns):
         part = [case for at, case in enumerate(found) if at // 2 % options.turns == turn]

@@ -2,7 +2,7 @@
 
     python benchmarks/reliability.py               # all, some six minutes
     python benchmarks/reliability.py --storm 5     # a first look
-    python benchmarks/reliability.py --write       # and write docs/method/reliability.md
+    python benchmarks/reliability.py --write       # and into benchmarks/results/
 
 A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a
 fault became a verdict, a kind is not counted or told as "other", a kill made more be asked than was
@@ -10,7 +10,6 @@ in flight, or a final answer was followed by more than a request a connection.
 """
 
 import argparse
-import json
 import os
 import signal
 import subprocess
@@ -38,8 +37,7 @@ from support.starts import killed_starts  # noqa: E402
 from casewise.judgements import read_paths  # noqa: E402
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
-DOCS = ROOT / "docs/method/reliability.md"
-BEGIN, END = "<!-- {} -->", "<!-- end -->"
+RESULT = ROOT / "benchmarks/results/reliability.md"
 AT_ONCE = 3
 """Batches side by side: they wait most of the time."""
 
@@ -183,13 +181,6 @@ def by_command(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def put(text: str, name: str, table: str) -> str:
-    """A page with a table between its markers."""
-    begin = BEGIN.format(name)
-    before, rest = text.split(begin, 1)
-    return f"{before}{begin}\n\n{table}\n\n{END}{rest.split(END, 1)[1]}"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--storm", type=float, default=20, help="seconds that a storm lasts")
@@ -197,11 +188,10 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=COMMANDS, choices=COMMANDS)
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="batches side by side")
     parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--write", action="store_true", help="put the tables into the docs")
-    parser.add_argument("--json", type=Path, help="also write all cells here")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results")
     options = parser.parse_args()
     if options.write and set(options.only) != set(COMMANDS):
-        parser.error("--write: the docs hold the whole matrix; leave out --only")
+        parser.error("--write: the result holds the whole matrix; leave out --only")
     begun = time.monotonic()
     with ThreadPoolExecutor(options.at_once) as pool:
         work = [
@@ -222,27 +212,24 @@ def main() -> int:
         problems.append("kills: more was asked again than was in flight")
     failed = sum(one.failed for one in outcomes)
     asked = f"{len(outcomes):,} cells, {failed:,} failed requests, storms of {options.storm:g} s"
-    tables = {
-        "matrix": f"{asked}; {len(problems)} problems.\n\n{matrix(outcomes)}",
-        "commands": by_command(outcomes),
-        "provider": of_provider(finals),
-        "kills": "\n".join(
-            ["| | |", "|---|---:|", *(f"| {name} | {n:,} |" for name, n in stopped.items())]
-        ),
-    }
-    for table in tables.values():
-        print(f"{table}\n")
+    text = "\n\n".join(
+        [
+            "# Reliability: faults of a provider, and kills",
+            f"{asked}; {len(problems)} problems.",
+            matrix(outcomes),
+            by_command(outcomes),
+            of_provider(finals),
+            "\n".join(
+                ["| kills | |", "|---|---:|", *(f"| {k} | {n:,} |" for k, n in stopped.items())]
+            ),
+        ]
+    )
+    print(text)
     print(f"in {time.monotonic() - begun:.0f} s")
     for problem in problems:
         print(f"PROBLEM: {problem}")
-    if options.json:
-        cells = [{name: getattr(one, name) for name in Outcome.__slots__} for one in outcomes]
-        options.json.write_text(json.dumps({"cells": cells, "kills": stopped}, indent=1))
     if options.write:
-        text = DOCS.read_text("utf-8")
-        for name, table in tables.items():
-            text = put(text, name, table)
-        DOCS.write_text(text, "utf-8")
+        RESULT.write_text(f"{text}\n", "utf-8")
     return 1 if problems else 0
 
 

@@ -89,7 +89,7 @@ finally:
 def test_43_published_files_take_25_seconds_and_500_megabytes(
     casebench: Path, tmp_path: Path
 ) -> None:
-    """As ``benchmarks/report.py`` measures; of computing, whatever else the machine does."""
+    """As ``benchmarks/speed.py`` measures; of computing, whatever else the machine does."""
     if not Path("/proc/self/status").is_file():
         pytest.skip("this system doesn't say what memory a process took")
     sources = sorted((casebench / "exp").glob("*/*.json"))
