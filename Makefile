@@ -139,7 +139,7 @@ release: $(READY)
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml study/pyproject.toml --extra local --extra audit --extra cluster --extra mask --extra dev --universal --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml study/pyproject.toml --extra local --extra cluster --extra mask --extra dev --universal --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --no-emit-package casewise --upgrade --quiet --output-file requirements.lock
 
 clean:

@@ -21,7 +21,6 @@ from casewise.files import cache_dir
 
 EXTRAS = {
     "local": "the embedded model",
-    "audit": "the languages of a set (casewise cases audit)",
     "cluster": "--engine ray",
     "mask": "--mask",
 }

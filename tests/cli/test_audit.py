@@ -71,7 +71,7 @@ def test_the_starter_set_is_sound(cli_inside: Cli) -> None:
     assert not [one for one in found["findings"] if one["level"] == "error"]
     assert not codes & {
         "near-copy-context", "near-copy-query", "personal-data", "verdict-words",
-        "shortcut-leakage", "language-mismatch",
+        "shortcut-leakage",
     }  # fmt: skip
     assert found["figures"]["query-leakage"] == 0.5
 
@@ -95,16 +95,13 @@ def test_queries_in_both_contexts_are_no_pairs(cli_inside: Cli, tmp_path: Path) 
 
 
 def test_builds_fail_on_what_they_name(cli_inside: Cli, mine: Path) -> None:
-    done = cli_inside("cases", "audit", mine, "--fail-on", "error, personal-data>0")
+    done = cli_inside("cases", "audit", mine, "--fail-on", "error, personal-data")
     assert done.returncode == 1
     assert "failed on error: found placeholder" in done.stderr
-    assert "failed on personal-data>0: found 1" in done.stderr
+    assert "failed on personal-data: found personal-data" in done.stderr
     assert done.stdout
-    done = cli_inside("cases", "audit", mine, "--fail-on", "placeholder>1,near-copy-query")
+    done = cli_inside("cases", "audit", mine, "--fail-on", "near-copy-query")
     assert done.returncode == 0, done.stderr
-    done = cli_inside("cases", "audit", mine, "--fail-on", "shortcut-leakage>.9")
-    assert done.returncode == 0
-    assert "too few cases" in done.stderr
 
 
 def test_the_page_never_takes_the_place_of_the_cases(cli_inside: Cli, mine: Path) -> None:

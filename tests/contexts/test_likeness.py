@@ -1,13 +1,10 @@
 """Near copies of contexts, as an audit names them."""
 
+import random
+
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import casewise as cw
-
-TEXTS = st.lists(st.lists(st.sampled_from("ab"), max_size=12).map(" ".join), max_size=8)
-"""Two words make few runs of three, so that many texts are nearly alike."""
 
 
 def near(texts: list[str]) -> set[str]:
@@ -28,10 +25,11 @@ def jaccard(one: str, other: str) -> float:
     return len(shingles(one) & shingles(other)) / len(shingles(one) | shingles(other))
 
 
-@given(TEXTS)
-@settings(max_examples=60, deadline=None)
-def test_near_copies_are_those_of_brute_force(texts: list[str]) -> None:
-    texts = list(dict.fromkeys(filter(None, texts)))
+def test_near_copies_are_those_of_brute_force() -> None:
+    draw = random.Random(3)
+    # Two words make few runs of three, so that many texts are nearly alike.
+    drawn = (" ".join(draw.choices("ab", k=draw.randint(1, 12))) for _ in range(200))
+    texts = list(dict.fromkeys(drawn))
     expected = {
         f"{first} and {second}: {likeness:.2f}".replace("0.", ".")
         for first in range(len(texts))
@@ -39,6 +37,7 @@ def test_near_copies_are_those_of_brute_force(texts: list[str]) -> None:
         if (likeness := jaccard(texts[first], texts[second])) >= 0.8
     }
     assert near(texts) == expected
+    assert len(expected) > 50
 
 
 @pytest.mark.parametrize(

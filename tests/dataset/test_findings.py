@@ -17,7 +17,6 @@ import casewise as cw
 TEN = ROOT / "tests/data/ten_faults.yaml"
 
 BY_HAND: dict[str, tuple[int, int | None, str]] = {
-    "flipped-rate": (1, 2, "a2"),
     # .9 and .33 are neither 3 of 6 (4 of 7) nor 4 of 6 (4 of 7).
     "unlike-rate": (2, 2, "a1 a2"),
     "author-vote": (2, 2, "a1 a2"),
@@ -27,34 +26,24 @@ BY_HAND: dict[str, tuple[int, int | None, str]] = {
     "sequential-votes": (1, 3, "a3"),
     "tied-votes": (1, 3, "a1"),
     "missing-twin": (3, 5, "b1 b2 e1"),
-    "repeated-side": (2, 5, "b1 b2"),
     "repeated-context": (2, 8, "c1 c2"),
     # Four of five intended sides are safe.
     "label-imbalance": (5, None, ""),
-    "one-sided-category": (1, 2, "b1 b2"),
     # Five texts: that of a, two of b, those of c and d.
-    "context-both-sides": (1, 5, "a1 a2"),
     "shared-context": (2, 5, "a1 a2 c1 c2"),
     # 13 words and one more, so 12 runs of three; the last differs.
     "near-copy-context": (1, None, "b1 b2"),
     "near-copy-query": (1, None, "a1 a2 a3 b1 b2"),
     # Five of eight have a platform, and all a type.
     "missing-parameter": (3, 8, "c1 c2 e1"),
-    "empty-value": (2, 8, "c1 c2"),
     "verdict-words": (1, 8, "d1"),
     "personal-data": (2, 10, "c1 c2"),
-    "mixed-languages": (1, 6, "d1"),
-    "language-mismatch": (1, 5, "b2"),
     "missing-label": (4, 10, "c1 c2 d1 f1"),
-    "single-context": (1, 5, "d1"),
-    # Only a has both.
-    "missing-none-arm": (5, 6, "b1 b2 c1 c2 d1 e1 f1"),
     "missing-intended": (3, 10, "c1 c2 d1"),
     "missing-votes": (7, 10, "b1 b2 c1 c2 d1 e1 f1"),
     "missing-category": (5, 10, "c1 c2 d1 e1 f1"),
     "missing-source": (1, 10, "f1"),
     "missing-licence": (5, 10, "c1 c2 d1 e1 f1"),
-    "missing-language": (5, 10, "c1 c2 d1 e1 f1"),
 }
 
 
@@ -79,7 +68,7 @@ def test_ten_cases_by_hand(cli_inside: Cli) -> None:
     mine = [one for one in record["findings"] if one["code"] in {one["code"] for one in people}]
     assert [{**one, "shown": []} for one in mine] == people
     assert {one["code"] for one in people} == {
-        *("flipped-rate", "unlike-rate", "author-vote", "sequential-votes", "tied-votes"),
+        *("unlike-rate", "author-vote", "sequential-votes", "tied-votes"),
     }
 
 
@@ -95,7 +84,7 @@ def test_a_clean_set_is_clean() -> None:
         # One vote more: 4 of 6 (safe) and 1 of 6 (unsafe), as intended.
         ([4 / 6, 1 / 6], ["author-in-rate"]),
         # One vote more, against the intention once, which ends at one half: unsafe.
-        ([3 / 6, 1 / 6], ["unlike-rate", "flipped-rate"]),
+        ([3 / 6, 1 / 6], ["unlike-rate"]),
         # The majorities alone.
         ([1, 0], []),
     ],
@@ -183,12 +172,7 @@ def test_parameters_and_what_they_cover() -> None:
     channel, plans = (audit.parameters[name] for name in ("sender.channel", "recipient.plan"))
     assert (channel.present, channel.differs) == (24, 0)
     assert (plans.safe, plans.unsafe) == (12, 11)
-    assert (plans.distinct, plans.pairs, plans.differs) == (2, 11, 11)
-    one = found(audit, "one-sided-value")
-    assert one.shown == (
-        "recipient.plan: free (12 safe, 0 unsafe)",
-        "recipient.plan: paid (0 safe, 11 unsafe)",
-    )
+    assert (plans.pairs, plans.differs) == (11, 11)
     assert found(audit, "missing-parameter").cases == (cases[3].id,)
 
 
@@ -237,12 +221,9 @@ def test_personal_data_are_found_and_what_only_looks_like_them_is_left() -> None
     [
         ("error", 1),
         ("placeholder", 1),
-        ("placeholder>=1", 1),
-        ("placeholder>1", 0),
         ("personal-data", 0),
-        ("query-leakage >= 0.5", 1),
-        ("query-leakage>.5", 0),
-        ("placeholder<1", 2),
+        ("query-leakage, warning", 1),
+        ("note", 2),
     ],
 )
 def test_demands(cli_inside: Cli, tmp_path: Path, demand: str, status: int) -> None:
@@ -326,21 +307,6 @@ def test_lengths_of_twins_by_hand() -> None:
     assert run(cases).figures["length-difference"] == 2
 
 
-def test_languages_are_told_and_held_against_the_field() -> None:
-    german = "Eine Auskunft der Stadtbücherei, in der jemand nach Büchern über Gartenbau fragt."
-    cases = clean(10)
-    cases[4] = with_value(cases[4], german, "sender", "platform_type")
-    cases[4] = with_value(cases[4], german)
-    audit = run(cases)
-    assert audit.languages is not None
-    assert audit.languages["contexts"]["de"] == 1
-    assert found(audit, "mixed-languages").cases == (cases[4].id, cases[5].id)
-    assert found(audit, "language-mismatch").cases == (cases[4].id,)
-    cases[4] = changed(cases[4], language="de-AT")
-    # Its query is too short to hold its language against the field.
-    assert "language-mismatch" not in codes(run(cases))
-
-
 def test_ratings_and_labels() -> None:
     ratings = {"values": [10], "scale": [-100, 100], "rule": "position"}
     bare: dict[str, Any] = {"intended": None, "votes": None}
@@ -371,8 +337,6 @@ def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
     assert (urgency.n, urgency.of) == (147, 900)
     assert "146 intended safe, 1 unsafe" in urgency.text
     assert "a difference of -55.4, from -64.9 to -45.8" in found(audit, "length-difference").text
-    assert audit.languages is not None
-    assert audit.languages["contexts"] == {"en": 900}
     assert found(audit, "tied-votes").n == 92
-    assert not codes(audit) & {"identical-twins", "missing-twin", "mixed-languages", "placeholder"}
+    assert not codes(audit) & {"identical-twins", "missing-twin", "placeholder"}
     assert len(found(audit, "personal-data").cases) <= 2

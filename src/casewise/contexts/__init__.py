@@ -11,7 +11,14 @@ from casewise.contexts.change import (
     leaf_parameters,
     swap_cases,
 )
-from casewise.contexts.likeness import context_text, near_copies, words_of
+from casewise.contexts.likeness import (
+    Words,
+    context_text,
+    near_copies,
+    number_words,
+    similar_rows,
+    words_of,
+)
 from casewise.contexts.prompts import (
     MAKE_VERSION,
     make_context,
@@ -51,6 +58,7 @@ __all__ = [
     "Pair",
     "Shingles",
     "VERDICT_WORDS",
+    "Words",
     "ablate",
     "ablate_cases",
     "check_pair",
@@ -63,6 +71,7 @@ __all__ = [
     "leaf_parameters",
     "make_context",
     "near_copies",
+    "number_words",
     "parameter_title",
     "parse_matched",
     "quote",
@@ -76,6 +85,7 @@ __all__ = [
     "render_text",
     "review_nonce",
     "shingles",
+    "similar_rows",
     "swap_cases",
     "words_of",
 ]

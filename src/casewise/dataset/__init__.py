@@ -11,7 +11,6 @@ from casewise.dataset.audit import (
     audit_record,
     check_pairs,
     parse_demands,
-    undefined_demands,
     unmet_demands,
 )
 from casewise.dataset.description import (
@@ -48,7 +47,6 @@ __all__ = [
     "parse_demands",
     "plan_power",
     "to_people",
-    "undefined_demands",
     "unmet_demands",
     "vote_figures",
 ]

@@ -4,21 +4,19 @@ A function gives a ``Finding``, also where there is nothing to tell: its figure 
 was measured.
 """
 
-import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
-from casewise.cases import Case, digest, find_pieces
-from casewise.contexts import VERDICT_WORDS, near_copies, words_of
+from casewise.cases import Case, find_pieces
+from casewise.contexts import VERDICT_WORDS, near_copies, similar_rows
 from casewise.dataset.findings import CHECKS, Finding, Level, Material, check, counted, grouped
-from casewise.dataset.languages import UNDETERMINED
 from casewise.dataset.leakage import Guess
 from casewise.dataset.people import People, SingleVotes
 from casewise.errors import some
@@ -96,17 +94,11 @@ def unlike_rate(data: Material) -> Finding:
     if np.isin(rate[rated], (0, 1)).all():
         # Only majorities were published.
         alike |= ((rate > 0.5) == (people.safe > people.unsafe)) | (people.safe == people.unsafe)
-    text = "The published rate is no share of the votes. Compute it anew, or say what it counts."
+    text = (
+        "The published rate is no share of the votes, or on their other side. Compute it anew, or "
+        "say what it counts."
+    )
     return _places(data, rated & ~alike, rated, text)
-
-
-@check("flipped-rate", ERROR, people=True)
-def flipped_rate(data: Material) -> Finding:
-    """Published rates on the other side than the votes."""
-    people, rated = data.people, _rated(data.people)
-    flipped = (people.safe > people.unsafe) != (people.published > 0.5)
-    text = "The published rate is on the other side than most of the votes (ties aside)."
-    return _places(data, rated & flipped & (people.safe != people.unsafe), rated, text)
 
 
 @check("author-vote", ERROR, people=True)
@@ -257,16 +249,10 @@ def _query(case: Case) -> str:
     return case.query_id
 
 
-def _text(case: Case) -> str:
-    """Context and earlier turns: with another history, the same context is another situation."""
-    root = case.context and case.context.root
-    return digest(json.dumps([root, [list(turn.values) for turn in case.history]]))
-
-
 @check("identical-twins", ERROR)
 def identical_twins(data: Material) -> Finding:
     """Cases of one query that are intended otherwise in the very same context."""
-    groups = grouped(data.sided, lambda case: (case.query_id, _text(case))).values()
+    groups = grouped(data.sided, data.situation).values()
     same = [group for group in groups if len({case.intended for case in group}) > 1]
     text = (
         "In the very same context as another case of the same query that is intended otherwise. "
@@ -292,7 +278,8 @@ def missing_twin(data: Material) -> Finding:
     alone = [
         group
         for query, group in grouped(data.sided, _query).items()
-        if len({case.intended for case in group}) < 2 and len(grouped(told[query], _text)) < 3
+        if len({case.intended for case in group}) < 2
+        and len(grouped(told[query], data.situation)) < 3
     ]
     text = (
         "No twin, the same query intended otherwise. Everything measured on pairs leaves such "
@@ -301,21 +288,10 @@ def missing_twin(data: Material) -> Finding:
     return counted(chain(*alone), len(data.sided), text)
 
 
-@check("repeated-side", WARNING)
-def repeated_side(data: Material) -> Finding:
-    """Cases that share query and intended side with another."""
-    groups = grouped(data.sided, lambda case: (case.query_id, case.intended)).values()
-    text = (
-        "Query and intended side are those of another case. Unless several contexts a side are "
-        "meant, an intended side is wrong."
-    )
-    return counted(chain(*(one for one in groups if len(one) > 1)), len(data.sided), text)
-
-
 @check("repeated-context", WARNING)
 def repeated_context(data: Material) -> Finding:
     """Cases of one query in the very same context, not intended otherwise: no identical twins."""
-    groups = grouped(data.told, lambda case: (case.query_id, _text(case))).values()
+    groups = grouped(data.told, data.situation).values()
     same = [one for one in groups if len(one) > 1 and len({case.intended for case in one}) == 1]
     text = (
         "In the very same context as another case of the same query. They count twice, and tell "
@@ -324,31 +300,7 @@ def repeated_context(data: Material) -> Finding:
     return counted(chain(*same), len(data.told), text)
 
 
-@check("single-context", NOTE, "queries")
-def single_context(data: Material) -> Finding:
-    """Queries in one context without a side, beside queries in several."""
-    told = grouped(data.told, _query)
-    single = [one[0] for one in told.values() if len(one) == 1 and one[0].intended is None]
-    text = "In one context only, beside queries in several: nothing within queries is measured."
-    return counted(single if len(single) < len(told) else (), len(told), text)
-
-
-@check("missing-none-arm", NOTE, "queries")
-def missing_none_arm(data: Material) -> Finding:
-    """Queries only with or only without a context, beside queries with both."""
-    queries = grouped(data.cases, _query)
-    lone = [
-        group for group in queries.values() if len({case.context is None for case in group}) == 1
-    ]
-    lone = lone if len(lone) < len(queries) else []
-    text = (
-        "Without a context alone, or in context alone, beside queries with both: what seeing the "
-        "context changes is not measured on them."
-    )
-    return counted(chain(*lone), len(queries), text, n=len(lone))
-
-
-@check("label-imbalance", WARNING, figure="share of the larger side")
+@check("label-imbalance", WARNING, "share of the larger side", measured=True)
 def label_imbalance(data: Material) -> Finding:
     """Share of the larger intended side."""
     sides = Counter(case.intended for case in data.cases if case.intended is not None)
@@ -358,26 +310,14 @@ def label_imbalance(data: Material) -> Finding:
         "larger side scores that share: show it beside accuracies, or balance the set."
     )
     text = text if larger >= LARGER_SIDE else ""
-    return Finding(n=sides.total(), of=None, figure=larger, text=text)
+    return Finding(n=sides.total(), figure=larger, text=text)
 
 
-@check("one-sided-category", WARNING, "categories")
-def one_sided_category(data: Material) -> Finding:
-    """Categories of several cases, all of one intended side."""
-    groups = grouped((case for case in data.cases if case.category), lambda one: one.category)
-    lopsided = [
-        one
-        for one in groups.values()
-        if len(one) > 1 and len({case.intended for case in one} - {None}) == 1
-    ]
-    text = "All cases are of one intended side: there, the category tells the side."
-    return counted(chain(*lopsided), len(groups), text, n=len(lopsided))
-
-
-@check("length-difference", WARNING, figure="Cohen's d of pairs, without its sign")
+@check("length-difference", WARNING, "Cohen's d of pairs, without its sign", measured=True)
 def length_difference(data: Material) -> Finding:
     """Lengths of twins in words: Cohen's d of the paired differences."""
-    words = [[len(data.words[id]) for id in pair] for pair in data.pairs]
+    lengths = dict(zip(data.texts, data.words.lengths.tolist(), strict=True))
+    words = [[lengths.get(data.contexts[id], 0) for id in pair] for pair in data.pairs]
     table = np.array([both for both in words if all(both)], float).reshape(-1, 2)
     gaps = table[:, 0] - table[:, 1]
     effect, n, text = cohen_d_paired(gaps), len(table), ""
@@ -404,54 +344,30 @@ NEAR = 0.8
 SIMILAR = 0.7
 """Cosine from which on two queries count as near-duplicates."""
 
-_CELLS = 5_000_000
-"""Most numbers in a block of products, so that memory does not grow with the square."""
-
-
-def _shared(data: Material) -> list[list[Case]]:
-    """Cases of each context text that several have."""
-    return [group for group in grouped(data.told, _text).values() if len(group) > 1]
-
-
-def _texts(data: Material) -> dict[str, list[str]]:
-    """Case ids of each context text."""
-    texts = defaultdict(list)
-    for id, text in data.contexts.items():
-        if text.strip():
-            texts[text].append(id)
-    return texts
-
-
-@check("context-both-sides", WARNING, "texts")
-def context_both_sides(data: Material) -> Finding:
-    """Context texts that are intended safe in one case and unsafe in another."""
-    both = [one for one in _shared(data) if {"safe", "unsafe"} <= {case.intended for case in one}]
-    text = (
-        "Meant safe for one query and unsafe for another. That is sound only if the queries make "
-        "the difference: read them."
-    )
-    return counted(chain(*both), len(_texts(data)), text, n=len(both))
+MOST_PAIRS = 100_000
+"""Pairs of near copies after which no more are counted."""
 
 
 @check("shared-context", WARNING, "texts")
 def shared_context(data: Material) -> Finding:
     """Context texts of several cases."""
-    shared = _shared(data)
+    by_id = {case.id: case for case in data.told}
+    shared = [[by_id[id] for id in ids] for ids in data.texts.values() if len(ids) > 1]
     across = sum(len({case.category for case in one}) > 1 for one in shared)
+    both = sum({"safe", "unsafe"} <= {case.intended for case in one} for one in shared)
     text = (
-        f"Shared by {sum(map(len, shared))} cases, {across} of the texts across categories. Such "
-        "cases are no independent draws of contexts: write a context for each query, or cluster "
-        "errors by context too."
+        f"Shared by {sum(map(len, shared))} cases, {across} of the texts across categories, {both} "
+        "intended safe for one query and unsafe for another. Such cases are no independent draws "
+        "of contexts: write a context for each query, or cluster errors by context too."
     )
-    return counted(chain(*shared), len(_texts(data)), text, n=len(shared))
+    return counted(chain(*shared), len(data.texts), text, n=len(shared))
 
 
 @check("near-copy-context", WARNING, "pairs of texts")
 def near_copy_context(data: Material) -> Finding:
     """Different context texts that have most of their runs of three words in common."""
-    texts = _texts(data)
-    holders = list(texts.values())
-    near = near_copies(list(texts), NEAR)
+    holders = list(data.texts.values())
+    near = near_copies(data.words, NEAR, MOST_PAIRS)
     alike = {id for pair in near for at in (pair.first, pair.second) for id in holders[at]}
     return counted(
         (case for case in data.told if case.id in alike),
@@ -467,48 +383,41 @@ def near_copy_context(data: Material) -> Finding:
 
 @check("near-copy-query", WARNING, "pairs of queries")
 def near_copy_query(data: Material) -> Finding:
-    """Different queries whose cosine reaches ``SIMILAR``; case does not count."""
-    names = list(data.queries)
-    pairs = sorted(_similar(list(data.queries.values())), key=lambda pair: -pair[2])
-    named = [f"{names[one]} and {names[other]} ({cos:.2f})" for one, other, cos in pairs]
-    members = {names[place] for pair in pairs for place in pair[:2]}
-    return counted(
-        (case for case in data.cases if case.query_id in members),
-        None,
-        f"Nearly the same: {some(named, 3)}. Keep one of each, or count them as one query in "
-        "errors and splits.",
-        n=len(pairs),
-        shown=(data.queries[names[place]] for pair in pairs for place in pair[:2]),
-    )
+    """Different queries whose cosine reaches ``SIMILAR``; case does not count.
 
-
-def _similar(queries: list[str]) -> Iterator[tuple[int, int, float]]:
-    """Places of two queries, the second behind the first, and their cosine.
-
-    Of term frequency times inverse document frequency of four-letter pieces within words.
+    The cosine is of term frequency times inverse document frequency of four-letter pieces within
+    words.
     """
     # Imported late: scikit-learn takes longer to load than most commands take to run.
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    if len(queries) < 2:
-        return
+    names = list(data.queries)
     # A query of signs and short words still has pieces: words are padded by a space.
-    rows = TfidfVectorizer(analyzer="char_wb", ngram_range=(4, 4)).fit_transform(queries)
-    columns, step = rows.T.tocsr(), max(1, _CELLS // len(queries))
-    for start in range(0, len(queries), step):
-        block = (rows[start : start + step] @ columns).tocoo()
-        kept = (block.data >= SIMILAR) & (block.col > block.row + start)
-        for place in np.flatnonzero(kept):
-            yield start + int(block.row[place]), int(block.col[place]), float(block.data[place])
+    rows = TfidfVectorizer(analyzer="char_wb", ngram_range=(4, 4)).fit_transform(
+        data.queries.values()
+    )
+    pairs = sorted(
+        islice(similar_rows(rows, SIMILAR), MOST_PAIRS),
+        key=lambda pair: (-pair.likeness, pair.first, pair.second),
+    )
+    named = [
+        f"{names[pair.first]} and {names[pair.second]} ({pair.likeness:.2f})" for pair in pairs[:3]
+    ]
+    members = {names[at] for pair in pairs for at in (pair.first, pair.second)}
+    return counted(
+        (case for case in data.cases if case.query_id in members),
+        None,
+        f"Nearly the same: {', '.join(named)}. Keep one of each, or count them as one query in "
+        "errors and splits.",
+        n=len(pairs),
+        shown=(data.queries[names[at]] for pair in pairs for at in (pair.first, pair.second)),
+    )
 
 
 # --- clues to the side --------------------------------------------------------------------------
 
 BEYOND = 0.1
 """Accuracy above chance that the whole interval must exceed for a finding."""
-
-ONE_SIDED = 10
-"""Cases, all of one side, from which on a value is one-sided: by chance twice in a thousand."""
 
 
 def _leak(guess: Guess, text: str) -> Finding:
@@ -527,7 +436,7 @@ def _telling(guess: Guess) -> str:
     return "; ".join(f"for {side}: {', '.join(own[:4])}" for side, own in words.items())
 
 
-@check("shortcut-leakage", WARNING, figure="accuracy")
+@check("shortcut-leakage", WARNING, "accuracy", measured=True)
 def shortcut_leakage(data: Material) -> Finding:
     """Accuracy of guessing the side from the words of the context."""
     text = (
@@ -537,56 +446,26 @@ def shortcut_leakage(data: Material) -> Finding:
     return _leak(data.leakage.context, text)
 
 
-@check("query-leakage", WARNING, figure="accuracy")
+@check("query-leakage", WARNING, "accuracy", measured=True)
 def query_leakage(data: Material) -> Finding:
     """Accuracy of guessing the side from the words of the query."""
     text = "The words of the query give the intended side: give every query a context of either."
     return _leak(data.leakage.query, text)
 
 
-@check("length-leakage", WARNING, figure="accuracy")
+@check("length-leakage", WARNING, "accuracy", measured=True)
 def length_leakage(data: Material) -> Finding:
     """Accuracy of guessing the side from numbers of words."""
     text = "Lengths of the context and its parameters give the side away: make twins equally long."
     return _leak(data.leakage.lengths, text)
 
 
-@check("parameter-leakage", WARNING, figure="accuracy of the most telling parameter")
+@check("parameter-leakage", WARNING, "accuracy of the most telling parameter", measured=True)
 def parameter_leakage(data: Material) -> Finding:
     """Accuracy of guessing the side from the words of one parameter, the most telling of them."""
     for name, guess in data.leakage.parameters.items():
         return _leak(guess, f"The words of {name} alone give the intended side.")
-    return Finding(n=0, of=0, figure=math.nan, text="")
-
-
-@check("one-sided-value", WARNING, "values")
-def one_sided_value(data: Material) -> Finding:
-    """Values of a parameter that many cases of one side have, and none of the other."""
-    values = defaultdict[tuple[str, str], list[Case]](list)
-    for case in data.told:
-        for name, text in data.parameters[case.id].items():
-            values[name, " ".join(words_of(text))].append(case)
-    sides = {value: Counter(case.intended for case in there) for value, there in values.items()}
-    chosen = [
-        value
-        for value, n in sides.items()
-        if value[1] and max(n["safe"], n["unsafe"]) >= ONE_SIDED and not min(n["safe"], n["unsafe"])
-    ]
-    cases = {case.id: case for value in chosen for case in values[value]}
-    names = Counter(name for name, _ in chosen)
-    return counted(
-        cases.values(),
-        None,
-        f"{ONE_SIDED} or more cases of one side have it, and none of the other "
-        f"({', '.join(f'{name}: {n}' for name, n in names.items())}). Such a value gives the side "
-        "away: use it on both.",
-        n=len(chosen),
-        shown=(
-            f"{name}: {text} ({sides[name, text]['safe']} safe, {sides[name, text]['unsafe']} "
-            "unsafe)"
-            for name, text in chosen
-        ),
-    )
+    return Finding(n=0, figure=math.nan, text="")
 
 
 @check("missing-parameter", WARNING)
@@ -622,10 +501,6 @@ _PLACEHOLDER = re.compile(
 )
 """Places left open. Capitals in brackets count from two letters on, so that notes stay."""
 
-_NOTHING = re.compile(
-    r"\s*(?i:n/?a|none|null|nil|unknown|undefined|not (?:specified|applicable)|[-–.?]*)\s*"
-)
-
 
 def _pieces(data: Material, pieces: dict[str, str], of: int, text: str) -> Finding:
     """Result of a check that can show a piece of the text of each case."""
@@ -652,22 +527,6 @@ def empty_context(data: Material) -> Finding:
     bare = (case for case in data.told if not data.contexts[case.id].strip())
     text = "No text at all. Write it, or set the context to null for the arm without context."
     return counted(bare, len(data.told), text)
-
-
-@check("empty-value", WARNING)
-def empty_value(data: Material) -> Finding:
-    """Parameters that say nothing, in contexts that hold text."""
-    blank = (
-        case
-        for case in data.told
-        if data.contexts[case.id].strip()
-        and any(map(_NOTHING.fullmatch, data.parameters[case.id].values()))
-    )
-    text = (
-        "A parameter says nothing (blank, none, unknown, n/a). Leave the parameter out, or fill it "
-        "in."
-    )
-    return counted(blank, len(data.told), text)
 
 
 @check("verdict-words", WARNING)
@@ -713,41 +572,6 @@ def _masked(text: str) -> str:
     return f"{text[0]}{'•' * min(len(text) - 2, 12)}{text[-1]}"
 
 
-@check("mixed-languages", WARNING, "queries")
-def mixed_languages(data: Material) -> Finding:
-    """Queries whose texts are in several languages."""
-    if data.languages is None:
-        return Finding(n=0, of=None, figure=math.nan, text="")
-    spoken = {query: {language} for query, language in data.languages.queries.items()}
-    for case in data.told:
-        spoken[case.query_id].add(data.languages.contexts.get(case.id, UNDETERMINED))
-    mixed = {query for query, found in spoken.items() if len(found - {UNDETERMINED}) > 1}
-    text = (
-        "Query and contexts are in several languages. Unless that is what the set is about, the "
-        "language tells cases apart."
-    )
-    cases = (case for case in data.cases if case.query_id in mixed)
-    return counted(cases, len(spoken), text, n=len(mixed))
-
-
-@check("language-mismatch", WARNING)
-def language_mismatch(data: Material) -> Finding:
-    """Texts in another language than the field ``language`` says."""
-    if data.languages is None:
-        return Finding(n=0, of=None, figure=math.nan, text="")
-    unlike = []
-    named = [case for case in data.cases if case.language]
-    for case in named:
-        # The language of a BCP 47 tag: en of en-GB.
-        own = (case.language or "").replace("_", "-").split("-")[0].casefold()
-        spoken = data.languages
-        found = {spoken.queries[case.query_id], spoken.contexts.get(case.id, own)}
-        if not found <= {own, UNDETERMINED}:
-            unlike.append(case)
-    text = "A query or a context is in another language than the field language says."
-    return counted(unlike, len(named), text)
-
-
 def _has_people(case: Case) -> bool:
     voted = (case.votes_safe or 0) + (case.votes_unsafe or 0)
     return bool(voted) or case.published_safe_rate is not None
@@ -778,7 +602,6 @@ _LACKING: dict[str, tuple[Level, Callable[[Case], bool], str]] = {
         lambda case: case.licence is None,
         "No licence: nobody may know what they may do with it.",
     ),
-    "missing-language": (NOTE, lambda case: case.language is None, "No language."),
 }
 """Checks of single cases: their level, what they look for, and what they say."""
 
@@ -798,12 +621,18 @@ PAIRS = ["identical-twins", "unlike-queries", "repeated-context"]
 """Checks of what edits of contexts can break."""
 
 
-def results(data: Material, codes: Sequence[str] | None = None) -> list[Finding]:
+def results(data: Material, codes: Iterable[str] = CHECKS) -> list[Finding]:
     """Results of some checks, or of all; the worst first, silent ones too."""
-    order = list(Level)
-    chosen = {code: CHECKS[code] for code in (CHECKS if codes is None else codes)}
     made = [
-        replace(one.find(data), code=code, level=one.level, unit=one.figure or one.unit)
-        for code, one in chosen.items()
+        replace(
+            CHECKS[code].find(data), code=code, level=CHECKS[code].level, unit=CHECKS[code].unit
+        )
+        for code in CHECKS
+        if code in codes
     ]
-    return sorted(made, key=lambda one: order.index(one.level))
+    return sorted(made, key=lambda one: list(Level).index(one.level))
+
+
+def findings(data: Material, codes: Iterable[str] = CHECKS) -> tuple[Finding, ...]:
+    """Findings of some checks, or of all: results that tell something."""
+    return tuple(one for one in results(data, codes) if one.n and one.text)

@@ -12,8 +12,8 @@ import numpy as np
 from casewise import statistics
 from casewise.cases import CaseSet, Shape, shape_of
 from casewise.choices import WeighBy
-from casewise.dataset.checks import VOTES, results
-from casewise.dataset.findings import Finding, Material, listed
+from casewise.dataset.checks import VOTES, findings
+from casewise.dataset.findings import Finding, Material
 from casewise.dataset.people import ARMS, People
 from casewise.statistics import Estimate
 
@@ -171,7 +171,7 @@ def describe_cases(
         kruskal_wallis=_group_tests(people),
         ceiling={part: _ceiling(people, kept, seed) for part, kept in _parts(people).items()},
         by_rater=people.single is not None,
-        findings=listed(results(data, VOTES)),
+        findings=findings(data, VOTES),
     )
 
 

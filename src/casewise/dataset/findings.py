@@ -1,17 +1,16 @@
 """Findings: what a check of a data set gives, the table of checks, and what they look at."""
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from casewise.cases import Case, Context, find_twins
-from casewise.contexts import context_text, words_of
-from casewise.dataset.languages import Languages, language_of
+from casewise.cases import Case, digest, find_twins
+from casewise.contexts import Words, context_text, facts, number_words
 from casewise.dataset.leakage import Leakage, leakage
 from casewise.dataset.people import People, to_people
 from casewise.sheets import json_interval, json_number
@@ -43,10 +42,10 @@ class Finding:
     """Things counted, in the plural; of a measured check, name of the figure."""
     n: int
     """Number of things; of a measured check, cases that the figure rests on."""
-    of: int | None
+    of: int | None = None
     """Number of all such things; None where that means nothing."""
     figure: float
-    """Figure that a limit is held against: the number, or what was measured; NaN: unknown."""
+    """The number, or what was measured; NaN: unknown."""
     interval: tuple[float, float] = (math.nan, math.nan)
     """95 % interval of a measured figure."""
     text: str
@@ -90,14 +89,41 @@ class Material:
         return {case.id: context_text(case.context) for case in self.told}
 
     @cached_property
-    def words(self) -> dict[str, list[str]]:
-        """Words of each context, by case."""
-        return {id: words_of(text) for id, text in self.contexts.items()}
+    def texts(self) -> dict[str, list[str]]:
+        """Case ids of each context text that is not blank."""
+        texts = defaultdict(list)
+        for id, text in self.contexts.items():
+            if text.strip():
+                texts[text].append(id)
+        return texts
+
+    def situation(self, case: Case) -> tuple[str, str]:
+        """Query, context and earlier turns: with another history it is another situation."""
+        return case.query_id, self._situations[case.id]
+
+    @cached_property
+    def _situations(self) -> dict[str, str]:
+        turns = {case.id: [list(turn.values) for turn in case.history] for case in self.told}
+        return {
+            case.id: digest(json.dumps([case.context and case.context.root, turns[case.id]]))
+            for case in self.told
+        }
+
+    @cached_property
+    def words(self) -> Words:
+        """Words of ``texts``."""
+        return number_words(self.texts)
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, str]]:
         """Plain text of each parameter, by case and ``group.parameter``; a nested one is one."""
-        return {case.id: _parameters(case.context) for case in self.told if case.context}
+        found = {}
+        for case in self.told:
+            lines = defaultdict[str, list[str]](list)
+            for fact in facts(case.context):
+                lines[".".join((fact.group, *fact.path[:1]))].append(fact.text)
+            found[case.id] = {name: "\n".join(texts) for name, texts in lines.items()}
+        return found
 
     @cached_property
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -110,29 +136,9 @@ class Material:
         return tuple(pairs.values())
 
     @cached_property
-    def languages(self) -> Languages | None:
-        """Languages of the texts; None without the extra ``audit``, which tells them."""
-        if find_spec("py3langid") is None:
-            return None
-        told = {id: text for id, text in self.contexts.items() if text.strip()}
-        return Languages(
-            *({id: language_of(text) for id, text in own.items()} for own in (self.queries, told))
-        )
-
-    @cached_property
     def leakage(self) -> Leakage:
         """Accuracy of guessing the intended side from the surface."""
         return leakage(self.sided, self.contexts, self.parameters, self.seed)
-
-
-def _parameters(context: Context) -> dict[str, str]:
-    roots: dict[str, Any] = {}
-    for group, inner in context.root.items():
-        if isinstance(inner, dict):
-            roots |= {f"{group}.{name}": {group: {name: one}} for name, one in inner.items()}
-        else:
-            roots[group] = {group: inner}
-    return {name: context_text(Context(root)) for name, root in roots.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +147,8 @@ class Check:
 
     level: Level
     unit: str
-    figure: str
-    """Name of the figure that is measured; empty of a check that counts."""
+    measured: bool
+    """True of a check whose unit names a figure; others count."""
     people: bool
     """True of a check of votes, which a description shows."""
     find: Callable[[Material], Finding]
@@ -153,20 +159,15 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(
-    code: str, level: Level, unit: str = "cases", *, figure: str = "", people: bool = False
+    code: str, level: Level, unit: str = "cases", *, measured: bool = False, people: bool = False
 ) -> Callable[[Callable[[Material], Finding]], Callable[[Material], Finding]]:
     """Put a function into the table of checks."""
 
     def add(find: Callable[[Material], Finding]) -> Callable[[Material], Finding]:
-        CHECKS[code] = Check(level, unit, figure, people, find)
+        CHECKS[code] = Check(level, unit, measured, people, find)
         return find
 
     return add
-
-
-def listed(made: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Those that tell something."""
-    return tuple(one for one in made if one.n and one.text)
 
 
 def counted(

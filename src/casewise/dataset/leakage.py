@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from casewise.cases import Case, whole_queries
-from casewise.contexts import words_of
+from casewise.contexts import Words, number_words
 from casewise.statistics import (
     UNDEFINED,
     BoolArray,
@@ -28,6 +28,9 @@ FOLDS = 10
 LEAST_SIDE = 10
 """Cases of either side, and groups, below which nothing is fitted."""
 
+MOST_CASES = 10_000
+"""Cases of whole groups that are drawn of a larger set: more make it slower, and say no more."""
+
 LEAST_CASES = 2
 """Cases of the fitting folds that must hold a word: one case alone says nothing about others."""
 
@@ -37,8 +40,8 @@ MOST_WORDS = 10
 LEAST_WITH = 0.05
 """Share of the contexts that must have a parameter for it to be measured alone."""
 
-ABSENT = "(absent)"
-"""Word in place of a parameter that a context lacks: that, too, can give a side away."""
+ABSENT = "∅"
+"""Sign in place of a parameter that a context lacks: that, too, can give a side away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +104,31 @@ def leakage(
         parameters: The text of each parameter, by case.
         seed: Of the folds.
     """
-    safe = np.array([case.intended == "safe" for case in cases], bool)
     groups = _groups(cases, contexts)
+    if len(cases) > MOST_CASES:
+        drawn = np.random.default_rng(seed).permutation(groups.max() + 1)[groups]
+        drawn = np.argsort(drawn, kind="stable")[:MOST_CASES]
+        cases, groups = [cases[place] for place in np.sort(drawn)], groups[np.sort(drawn)]
+    safe = np.array([case.intended == "safe" for case in cases], bool)
 
-    def from_words(texts: Sequence[Sequence[str]], most: int = MOST_WORDS) -> Guess:
-        table, names = _bag(texts)
-        return _guess(table, safe, groups, seed, names, most)
+    def guess(words: Words, most: int = MOST_WORDS) -> Guess:
+        return _guess(words.bag(), safe, groups, seed, words.names, most)
 
-    words = [words_of(contexts[case.id]) for case in cases]
+    context = number_words(contexts[case.id] for case in cases)
     counts = Counter(name for case in cases for name in parameters[case.id])
-    lengths, by_parameter = [[*map(len, words)]], {}
+    lengths, by_parameter = [context.lengths], {}
     for name, present in counts.items():
         if present < LEAST_WITH * len(cases):
             continue
         values = [parameters[case.id].get(name) for case in cases]
-        texts = [[ABSENT] if value is None else words_of(value) for value in values]
-        by_parameter[name] = from_words(texts, MOST_WORDS // 2)
-        lengths.append([len(words_of(value or "")) for value in values])
+        words = number_words(ABSENT if value is None else value for value in values)
+        by_parameter[name] = guess(words, MOST_WORDS // 2)
+        lengths.append(np.where([value is None for value in values], 0, words.lengths))
     table = np.log1p(np.column_stack(lengths).astype(float))
     ranked = sorted(by_parameter.items(), key=lambda named: -np.nan_to_num(named[1].accuracy.value))
     return Leakage(
-        from_words(words),
-        from_words([words_of(case.query) for case in cases], 0),
+        guess(context),
+        guess(number_words(case.query for case in cases), 0),
         _guess(table, safe, groups, seed),
         dict(ranked),
         len(np.unique(groups)),
@@ -145,17 +151,6 @@ def _groups(cases: Sequence[Case], contexts: Mapping[str, str]) -> IntArray:
     size = len(wordings) + len(texts)
     links = coo_matrix((np.ones(len(own)), (own, columns)), shape=(size, size))
     return np.asarray(connected_components(links, directed=False)[1][own], np.int64)
-
-
-def _bag(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
-    """A sparse table of 0 and 1, and the word of each column. Shape ``(texts, words)``."""
-    from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    if not any(words):
-        return csr_matrix((len(words), 0)), []
-    vectorizer = CountVectorizer(analyzer=list, binary=True, dtype=float)
-    return vectorizer.fit_transform(words), vectorizer.get_feature_names_out().tolist()
 
 
 def _guess(

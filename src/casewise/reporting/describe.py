@@ -14,7 +14,7 @@ from casewise.dataset import (
     as_record,
     audit_record,
 )
-from casewise.errors import install_hint, some
+from casewise.errors import some
 from casewise.sheets import (
     Column,
     Kind,
@@ -55,7 +55,7 @@ def finding_lines(found: Sequence[Finding], total: int, *, reveal: bool = False)
 
 def _size(found: Finding) -> str:
     """Size of a finding: the figure with its interval, or the count with its denominator."""
-    if CHECKS[found.code].figure:
+    if CHECKS[found.code].measured:
         ends = "" if math.isnan(found.interval[0]) else f", {interval(found.interval)}"
         return f"{found.unit} {number(found.figure)}{ends}"
     of = "" if found.of is None else f" of {found.of}"
@@ -319,32 +319,20 @@ def _words(one: Audit) -> Table:
 
 
 def _parameters(one: Audit) -> Table:
-    names = ("con-\ntexts", "safe", "unsafe", "differ-\nent")
     return Table(
         [
             Column(""),
-            *figures(Kind.COUNT, *names),
+            *figures(Kind.COUNT, "con-\ntexts", "safe", "unsafe"),
             Column("differs\nin pairs", Kind.COUNT),
         ],
         [
             Row(
                 [
-                    *(name, used.present, used.safe, used.unsafe, used.distinct),
+                    *(name, used.present, used.safe, used.unsafe),
                     f"{used.differs} of {used.pairs}",
                 ]
             )
             for name, used in one.parameters.items()
         ],
         "Parameters",
-        _languages(one.languages),
     )
-
-
-def _languages(spoken: Mapping[str, Mapping[str, int]] | None) -> str:
-    if spoken is None:
-        return f"Languages were not told apart: {install_hint('audit')}."
-    lines = []
-    for what, counts in spoken.items():
-        named = ", ".join(f"{language} {n}" for language, n in counts.items())
-        lines.append(f"{what.capitalize()} by language: {named or 'none'}.")
-    return " ".join(lines)
