@@ -523,7 +523,7 @@ def error_record(records: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def show(records: dict[str, dict[str, Any]]) -> None:
-    """Print the table of what was left out; docs/method/replies.md has whole replies."""
+    """Print the table of what was left out; benchmarks/results/reader.md."""
     for name, one in records.items():
         cut = {f"reader, cut at {n}": counts for n, counts in one["cut"].items()}
         model = {"GPT-4": one["model_grader"]} if "model_grader" in one else {}

@@ -1,4 +1,4 @@
-"""The labelled model replies (docs/method/replies.md), and the half each belongs to."""
+"""The labelled model replies (tests/data/replies.md), and the half each belongs to."""
 
 import hashlib
 import json
