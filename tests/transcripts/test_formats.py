@@ -41,60 +41,6 @@ def promptfoo_result(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def pyrit_pieces() -> list[dict[str, Any]]:
-    return [
-        {
-            "id": f"p-{number}",
-            "role": role,
-            "conversation_id": "b2",
-            "sequence": number,
-            "timestamp": "2026-06-01T10:00:00",
-            "labels": {"case_id": "c-1"},
-            "prompt_target_identifier": {"__type__": "OpenAIChatTarget", "model_name": "bot-7"},
-            "original_value_data_type": "text",
-            "original_value": text,
-            "converted_value_data_type": "text",
-            "converted_value": text,
-            "response_error": "none",
-        }
-        for number, (role, text) in enumerate(SAID)
-    ]
-
-
-def pyrit_1_pieces() -> list[dict[str, Any]]:
-    """As ``MessagePiece.model_dump(mode="json")`` of PyRIT 1.1.0 gives them: without labels, and
-    without the target, so that a prompt's metadata have to say which case it is."""
-    return [
-        {
-            "id": f"136c65b6-3b13-4195-a2e0-cede0a503dd{number}",
-            "role": role,
-            "conversation_id": "c1",
-            "sequence": number,
-            "timestamp": "2026-06-01T10:00:00.134555Z",
-            "original_value": text,
-            "original_value_data_type": "text",
-            "original_value_sha256": None,
-            "converted_value": text,
-            "converted_value_data_type": "text",
-            "converted_value_sha256": None,
-            "response_error": "none",
-            "original_prompt_id": f"136c65b6-3b13-4195-a2e0-cede0a503dd{number}",
-            "prompt_metadata": {"case_id": "c-1"} if number == 0 else {},
-            "converter_identifiers": [],
-        }
-        for number, (role, text) in enumerate(SAID)
-    ]
-
-
-def as_pyrit_csv(path: Path) -> Path:
-    """As its exporter does: what is no text is printed as Python has it."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(pyrit_pieces()[0]))
-        writer.writeheader()
-        writer.writerows(reversed(pyrit_pieces()))
-    return path
-
-
 def as_json(path: Path, data: object, indent: int | None = None) -> Path:
     path.write_text(json.dumps(data, indent=indent), "utf-8")
     return path
@@ -123,8 +69,6 @@ FORMS: dict[str, Callable[[Path], Path]] = {
     "table.parquet": lambda path: as_parquet(path, messages=[MESSAGES]),
     "sharegpt.parquet": lambda path: as_parquet(path, conversations=[TURNS]),
     "promptfoo.json": lambda path: as_json(path, OUTPUT, indent=2),
-    "pyrit.json": lambda path: as_json(path, pyrit_pieces(), indent=4),
-    "pyrit.csv": as_pyrit_csv,
 }
 
 
@@ -152,11 +96,6 @@ def grade(cli: Cli, tmp_path: Path) -> Callable[[Path], Graded]:
 
 
 Grade = Callable[[Path], Graded]
-
-
-def test_pieces_of_a_later_version_of_pyrit(grade: Grade, tmp_path: Path) -> None:
-    found = grade(as_json(tmp_path / "a.json", pyrit_1_pieces()))
-    assert found.table.select("case_id", "answer").rows() == [("c-1", REPLY)]
 
 
 def test_columns_of_other_names(cli: Cli, tmp_path: Path, grade: Grade) -> None:
@@ -268,24 +207,8 @@ def test_a_log_of_another_task(grade: Grade, tmp_path: Path) -> None:
         ("c-1", "mockllm/model", "No.", "provider"),
     ]
     reason = "no messages (found an error; expected a conversation)"
-    for number in (3, 4):
-        assert f"sample {number}: {reason}" in found.said
+    assert found.said.count(reason) == 2
     assert len(grade(tmp_path / "as.json").table) == 2
-
-
-def test_pieces_of_pyrit_become_the_messages_that_were_sent(grade: Grade, tmp_path: Path) -> None:
-    asked, answered = pyrit_pieces()
-    asked |= {"converted_value": "V2hlbg==", "original_value": QUERY}
-    image = asked | {"converted_value": "/tmp/a.png", "converted_value_data_type": "image_path"}
-    blocked = answered | {
-        "response_error": "blocked",
-        "converted_value_data_type": "error",
-        "converted_value": '{"status_code": 200}',
-    }
-    found = grade(as_json(tmp_path / "a.json", [blocked, asked, image, {"role": "user"}]))
-    assert "record 4: not a piece of a message (found an object; expected" in found.said
-    rows = found.table.select("case_id", "response_class", "graded_by").rows()
-    assert rows == [("c-1", "refusal", "provider")]
 
 
 def test_results_of_promptfoo_with_errors_and_objects(grade: Grade, tmp_path: Path) -> None:
@@ -325,7 +248,7 @@ def test_rows_that_are_broken(grade: Grade, tmp_path: Path) -> None:
         "row 4: wrong number of cells",
         "row 5: no messages and no reply",
         "row 6: message 1: not a message of the chat format",
-        "row 7: not valid CSV: ',' expected after '\"'; what follows can't be read",
+        "row 7: not valid CSV: ',' expected after '\"'",
     ):
         assert reason in found.said
     assert "canary" not in found.said

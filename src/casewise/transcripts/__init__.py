@@ -1,7 +1,6 @@
 """Conversations that were held elsewhere: read from the files of others, placed in cases."""
 
-from casewise.transcripts.conversations import BadLine, Conversation
-from casewise.transcripts.endings import Endings
+from casewise.transcripts.conversations import BadLine, Conversation, Endings
 from casewise.transcripts.masking import Mask, open_mask
 from casewise.transcripts.placing import (
     READ_AT_MOST,
@@ -17,7 +16,7 @@ from casewise.transcripts.placing import (
     read_chosen,
     reply_of,
 )
-from casewise.transcripts.reading import read_columns, read_conversations
+from casewise.transcripts.tools import read_columns, read_conversations
 
 __all__ = [
     "BadLine",

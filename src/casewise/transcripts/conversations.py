@@ -1,8 +1,12 @@
-"""Conversations of a file, in the chat format, in ShareGPT's, or as a query with its reply."""
+"""Conversations of a file, in the chat format, in ShareGPT's, or as a query with its reply.
+
+How the replies of a file ended is counted, so that those which are none, or were cut, are told.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,8 @@ from pydantic import ValidationError
 from casewise.cases import Turn, opened, read_turns
 from casewise.errors import InputError
 from casewise.files import parse_json, whole_characters
-from casewise.protocols import RUNG_NAME, is_rung
+from casewise.protocols import RUNG_NAME, is_rung, name_non_reply
+from casewise.sheets import count
 
 FIELDS = {
     "case": ("case_id", "case"),
@@ -97,18 +102,13 @@ def read_each(
         records: Each with its place; a fault in place of one that can't be read.
         read: Reads a record at its place; raises ``UnreadableError`` where it holds none.
     """
-    place = "record 0"
-    try:
-        for place, record in records:
-            try:
-                if isinstance(record, InputError):
-                    raise UnreadableError(record.problem)
-                yield read(record, place)
-            except UnreadableError as error:
-                yield BadLine(place, str(error))
-    except InputError as error:
-        after = f"{place.rpartition(' ')[0]} {number_of(place) + 1}"
-        yield BadLine(after, f"{error.problem}; what follows can't be read ({error.record})")
+    for place, record in records:
+        try:
+            if isinstance(record, InputError):
+                raise UnreadableError(record.problem)
+            yield read(record, place)
+        except UnreadableError as error:
+            yield BadLine(place, str(error))
 
 
 def conversation_of(record: object, place: str) -> Conversation:
@@ -147,7 +147,7 @@ def conversation_of(record: object, place: str) -> Conversation:
         declined=declined,
         cut=cut,
         rung=rung,
-        **{field: _name(record, field) for field in ("user", "category", "model", "case")},
+        **{name: _name(record, name) for name in ("user", "category", "model", "case")},
     )
 
 
@@ -267,6 +267,43 @@ _FILTERED = re.compile(
 )
 """Filters and refusals as OpenAI, Azure, Anthropic, Google, Amazon and gateways to them say so."""
 _CUT = re.compile(r"(?:finish|stop|done)reason=\w*?(?:length|max(?:output)?tokens)\Z")
+
+
+@dataclass(slots=True)
+class Endings:
+    """Counts of a file's replies by how they end."""
+
+    replies: int = 0
+    lacking: Counter[str] = field(default_factory=Counter)
+    """Texts in a reply's place, by their kind: missing values, error messages."""
+    cut: int = 0
+    """Replies of which the file itself says that a token limit ended them."""
+
+    def add(self, reply: str, *, cut: bool = False) -> None:
+        """Count a reply."""
+        self.replies += 1
+        kind = name_non_reply(reply)
+        if kind is None:
+            self.cut += cut
+        elif kind != "filter message":
+            self.lacking[kind] += 1
+
+    @property
+    def notes(self) -> list[str]:
+        """Cautions to print before anybody trusts their grades; none where all are whole."""
+        of = f"of {count(self.replies)} replies"
+        notes = []
+        if self.lacking:
+            kinds = (f"{count(n)} {kind}{'s' * (n > 1)}" for kind, n in self.lacking.items())
+            notes.append(
+                f"{count(self.lacking.total())} {of} are none ({', '.join(kinds)}): undetermined"
+            )
+        if self.cut:
+            notes.append(
+                f"{count(self.cut)} {of} ended at a token limit, as the file says, and are graded "
+                "by what is left: ask for them again with a higher limit"
+            )
+        return notes
 
 
 # --- turns ------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 
 from pydantic import JsonValue
@@ -40,9 +40,27 @@ def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
     for turn in turns:
         _changed(turn, collect)
+    if not kinds:
+        return turns
     # The longest first: a piece may stand within another.
     labels = sorted(_labels(kinds).items(), key=lambda one: -len(one[0]))
-    return tuple(_changed(turn, partial(_put, labels)) for turn in turns) if kinds else turns
+    pattern = re.compile("|".join(f"({_apart(piece)})" for piece, _ in labels), re.IGNORECASE)
+
+    def put(text: str) -> str:
+        return pattern.sub(lambda match: labels[(match.lastindex or 0) - 1][1], _composed(text))
+
+    return tuple(_changed(turn, put) for turn in turns)
+
+
+def _apart(piece: str) -> str:
+    """Pattern of a piece where it is not within a word."""
+    before = r"(?<![^\W_])" if piece[0].isalnum() else ""
+    return before + re.escape(piece) + (r"(?![^\W_])" if piece[-1].isalnum() else "")
+
+
+def _small(text: str) -> str:
+    """A text in small letters, but for capitals (İ) whose small form is two."""
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
 
 
 def _changed(turn: Turn, change: Callable[[str], str]) -> Turn:
@@ -90,37 +108,9 @@ def _labels(kinds: dict[str, str]) -> dict[str, str]:
     return labels | {part: labels[name] for part, name in full.items() if name in labels}
 
 
-def _put(labels: Sequence[tuple[str, str]], text: str) -> str:
-    """A text with labels in the place of pieces, wherever they stand as words of their own."""
-    text = _composed(text)
-    small = _small(text)
-    spans: list[tuple[int, int, str]] = []
-    for piece, label in labels:
-        at = small.find(piece)
-        while at >= 0:
-            end = at + len(piece)
-            apart = not (_is_inner(small, at - 1, at) or _is_inner(small, end - 1, end))
-            if apart and all(end <= start or at >= stop for start, stop, _ in spans):
-                spans.append((at, end, label))
-            at = small.find(piece, at + 1)
-    for start, stop, label in sorted(spans, reverse=True):
-        text = f"{text[:start]}{label}{text[stop:]}"
-    return text
-
-
-def _small(text: str) -> str:
-    """A text in small letters, each at its place: some capitals (İ) have a small form of two."""
-    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
-
-
 def _composed(text: str) -> str:
     """A text with each letter and its accents as one character, as the patterns know them."""
     return unicodedata.normalize("NFC", text)
-
-
-def _is_inner(text: str, left: int, right: int) -> bool:
-    """Tell whether two places that follow each other are within one word."""
-    return left >= 0 and right < len(text) and text[left].isalnum() and text[right].isalnum()
 
 
 # --- what is masked -----------------------------------------------------------------------------

@@ -1,17 +1,19 @@
-"""Conversations as promptfoo, PyRIT and Inspect keep them."""
+"""Form of a file of conversations, told by its content; those of promptfoo and of Inspect."""
 
 import json
 import logging
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from casewise.cases import opened
-from casewise.errors import InputError
-from casewise.files import address_of
+from casewise.errors import InputError, UsageError
+from casewise.files import address_of, open_table, parse_json, read_bytes, read_text
+from casewise.files.rows import READERS
 from casewise.logs import provider_refused, read_samples
 from casewise.transcripts.conversations import (
+    FIELDS,
     BadLine,
     Conversation,
     UnreadableError,
@@ -24,15 +26,122 @@ from casewise.transcripts.conversations import (
     unreadable,
 )
 
+_FORMS: Final = (
+    "JSON Lines in the chat format, CSV, Parquet or a workbook with a reply in each row, a log of "
+    "Inspect, or the results of promptfoo"
+)
+_LINES: Final = (".jsonl", ".ndjson")
+_Records = Iterable[tuple[str, Any]]
 
-def record_conversation(record: object, place: str) -> Conversation:
-    """The conversation that a record holds, of promptfoo or of any other.
+
+def read_conversations(
+    path: Path, columns: Mapping[str, str] | None = None
+) -> Iterator[Conversation | BadLine]:
+    """The conversations of a file, in its order; its content tells what it is.
+
+    JSON Lines, CSV, Parquet and logs are read in streams; a JSON document and a workbook whole.
+
+    Args:
+        path: JSON Lines in the chat format (a conversation a line: ``messages`` with roles, with
+            or without an id, a user, a category, a model and the case's id), in ShareGPT's
+            form (``conversations`` with ``from`` and ``value``), or a query and its reply; JSON,
+            CSV, Parquet or a workbook with such columns; logs of Inspect, or a folder of them;
+            JSON or JSON Lines of promptfoo.
+        columns: Columns of the file by the fields (of ``FIELDS``) that they hold, where they have
+            other names than those.
 
     Raises:
-        UnreadableError: It holds none.
+        InputError: The file can't be read, or is none of these.
     """
+    if path.is_dir():
+        logs = sorted(path.rglob("*.eval"))
+        if not logs:
+            raise InputError("no Inspect log in the folder", file=path, expected=_FORMS)
+        return _read_logs(logs)
+    records = None if path.suffix.lower() == ".eval" else _records(path, columns or {})
+    if records is None:
+        return _read_logs([path])
+    records = iter(records)
+    first = next(records, None)
+    if first is None:
+        raise InputError("the file is empty", file=path)
+    return read_each(_renamed(chain([first], records), columns or {}), _of_record)
+
+
+def read_columns(text: str | None) -> dict[str, str]:
+    """Columns by field, as a person names them: ``reply=Antwort,query=Frage``.
+
+    Raises:
+        UsageError: A part is no field with a name.
+    """
+    pairs = [part.partition("=") for part in text.split(",")] if text else []
+    columns = {field.strip(): name.strip() for field, _, name in pairs}
+    if not all(columns.values()) or columns.keys() - FIELDS.keys():
+        fields = ", ".join(FIELDS)
+        raise UsageError(f"--columns {text}: expected FIELD=NAME,... with fields of {fields}")
+    return columns
+
+
+def _records(path: Path, columns: Mapping[str, str]) -> _Records | None:
+    """Records of a file with their places; None of a log of Inspect as JSON."""
+    start = read_bytes(path, 1 << 16)
+    suffix = path.suffix.lower()
+    if suffix not in _LINES and start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"["):
+        try:
+            data = parse_json(read_text(path), file=path)
+        except InputError:
+            # JSON Lines by another name: their first line is an object by itself.
+            if b"}" not in start.partition(b"\n")[0]:
+                raise
+            suffix = ".jsonl"
+        else:
+            if isinstance(data, dict) and "eval" in data and "samples" in data:
+                return None
+            found = _promptfoo_results(data) or (data if isinstance(data, list) else [data])
+            return ((f"record {number}", one) for number, one in enumerate(found, start=1))
+    if suffix not in READERS:
+        suffix = ".parquet" if start.startswith(b"PAR1") else ".csv"
+    table = open_table(path, suffix=suffix)
+    if suffix not in _LINES:
+        _check_columns(path, table.columns, columns)
+    return table.rows
+
+
+def _renamed(records: _Records, columns: Mapping[str, str]) -> _Records:
+    """Records with the fields that ``columns`` names under their usual names."""
+    for place, record in records:
+        if isinstance(record, Mapping):
+            named = {FIELDS[field][0]: record.get(name) for field, name in columns.items()}
+            yield place, {**record, **named}
+        else:
+            yield place, record
+
+
+def _check_columns(path: Path, found: tuple[str, ...], columns: Mapping[str, str]) -> None:
+    """Refuse a table without a column of messages or of replies.
+
+    Raises:
+        InputError: It has none, or lacks one that was named.
+    """
+    for name in columns.values():
+        if name not in found:
+            raise InputError("no such column", path, found=name, expected=", ".join(found))
+    wanted = (*FIELDS["messages"], *FIELDS["reply"])
+    known = {name.strip().lower() for name in found} & {*wanted}
+    if not known and not {"messages", "reply"} & columns.keys():
+        if path.suffix.lower() not in READERS:
+            raise InputError("not recognised as conversations", file=path, expected=_FORMS)
+        raise InputError(
+            "no column of messages or of replies",
+            file=path,
+            found=", ".join(found),
+            expected=f"one of {', '.join(wanted)}; or name the columns: --columns reply=NAME",
+        )
+
+
+def _of_record(record: Any, place: str) -> Conversation:
     read = _promptfoo_conversation if _is_promptfoo(record) else conversation_of
-    return read(record, place)  # type: ignore[arg-type]  # a result of promptfoo is a mapping
+    return read(record, place)
 
 
 def _text(value: object) -> str | None:
@@ -45,12 +154,6 @@ def _case(fields: Mapping[str, Any]) -> str | None:
     return None if case is None else str(case)
 
 
-def _object(value: object) -> Mapping[str, Any]:
-    """A mapping; in CSV, one that Python or JSON has printed; else an empty one."""
-    value = opened(value)
-    return value if isinstance(value, Mapping) else {}
-
-
 # --- promptfoo --------------------------------------------------------------------------------
 
 
@@ -61,12 +164,16 @@ def _is_promptfoo(record: object) -> bool:
     )
 
 
-def promptfoo_results(data: object) -> list[Any] | None:
+def _promptfoo_results(data: object) -> list[Any] | None:
     """The results of promptfoo's JSON output; None of other JSON."""
     results = data.get("results") if isinstance(data, Mapping) else None
     # Files of version 2 have them at the top.
     results = results.get("results") if isinstance(results, Mapping) else results
     return results if isinstance(results, list) and any(map(_is_promptfoo, results)) else None
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _promptfoo_conversation(record: Mapping[str, Any], place: str) -> Conversation:
@@ -100,91 +207,10 @@ def _promptfoo_conversation(record: Mapping[str, Any], place: str) -> Conversati
     )
 
 
-# --- PyRIT ------------------------------------------------------------------------------------
-
-_PIECE = ("conversation_id", "sequence", "role", "converted_value")
-"""Fields that every piece of a message has in PyRIT's memory, and so in what it exports."""
-
-
-def is_pyrit(record: object) -> bool:
-    """Tell whether a record is a piece of a message of PyRIT's memory."""
-    return isinstance(record, Mapping) and set(_PIECE) <= set(record)
-
-
-def pyrit_conversations(pieces: Iterable[tuple[str, Any]]) -> Iterator[Conversation | BadLine]:
-    """The conversations whose messages are in pieces, by conversation and sequence.
-
-    What was sent is read: an original text only as what was asked, if it is another. A line is
-    accounted for with the conversation that it is a piece of, which stands at its first line.
-
-    Args:
-        pieces: Each with its place.
-    """
-    by_conversation = defaultdict[str, list[tuple[str, Mapping[str, Any]]]](list)
-    for place, piece in pieces:
-        if is_pyrit(piece) and str(piece["sequence"]).isdecimal():
-            by_conversation[str(piece["conversation_id"])].append((place, piece))
-        else:
-            problem = unreadable("not a piece of a message", piece, ", ".join(_PIECE))
-            yield BadLine(place, str(problem))
-    yield from read_each(
-        (
-            (min((place for place, _ in own), key=number_of), own)
-            for own in by_conversation.values()
-        ),
-        _pyrit_conversation,
-    )
-
-
-def _pyrit_conversation(
-    placed: Sequence[tuple[str, Mapping[str, Any]]], place: str
-) -> Conversation:
-    pieces = sorted((piece for _, piece in placed), key=lambda piece: int(piece["sequence"]))
-    messages = dict[int, dict[str, Any]]()
-    # Labels went with version 1; metadata are in all.
-    named: dict[str, Any] = {}
-    for piece in pieces:
-        kind = piece.get("converted_value_data_type") or "text"
-        text = piece["converted_value"] if kind in ("text", "error") else f"[{kind}]"
-        if earlier := messages.get(int(piece["sequence"])):
-            parts = (earlier["content"], text)
-            earlier["content"] = "\n".join(str(one) for one in parts if one is not None)
-        else:
-            role = str(piece["role"]).removeprefix("simulated_")
-            messages[int(piece["sequence"])] = {"role": role, "content": text}
-        named |= {**_object(piece.get("prompt_metadata")), **_object(piece.get("labels"))}
-    targets = [_object(piece.get("prompt_target_identifier")) for piece in pieces]
-    models = (one.get("model_name") or one.get("__type__") for one in targets)
-    asked = [piece.get("original_value") for piece in pieces if piece["role"] == "user"]
-    last = pieces[-1]
-    return Conversation(
-        id=str(last["conversation_id"]),
-        turns=turns_of(list(messages.values())),
-        line=number_of(place),
-        model=next(filter(None, map(_text, models)), None),
-        case=_case(named),
-        query=_text(asked[-1]) if asked else None,
-        declined=last["role"] == "assistant" and last.get("response_error") == "blocked",
-    )
-
-
 # --- Inspect ----------------------------------------------------------------------------------
 
 
-def _message(message: Any) -> dict[str, Any]:
-    """One of Inspect's messages as the chat format has it; reasoning is no part of what is said."""
-    plain = {"role": message.role, "content": message.text}
-    if message.role == "assistant" and message.tool_calls:
-        plain["tool_calls"] = [
-            {"id": call.id, "name": call.function, "arguments": call.arguments}
-            for call in message.tool_calls
-        ]
-    if message.role == "tool":
-        plain |= {"tool_call_id": message.tool_call_id, "name": message.function}
-    return plain
-
-
-def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
+def _read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
     """The conversations of logs of whatever task, a sample each, one in memory at a time.
 
     Args:
@@ -195,8 +221,8 @@ def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     samples = (found for path in paths for found in _samples(path))
-    for number, found in enumerate(samples, start=1):
-        yield from read_each([(f"sample {number}", found)], _sample_conversation)
+    numbered = ((f"sample {number}", found) for number, found in enumerate(samples, start=1))
+    return read_each(numbered, _sample_conversation)
 
 
 def _samples(path: Path) -> Iterator[tuple[Any, Any]]:
@@ -232,3 +258,16 @@ def _sample_conversation(found: tuple[Any, Any], place: str) -> Conversation:
         declined=provider_refused(output),
         cut=ending_of({"stop_reason": output.stop_reason if output.choices else None})[1],
     )
+
+
+def _message(message: Any) -> dict[str, Any]:
+    """One of Inspect's messages as the chat format has it; reasoning is no part of what is said."""
+    plain = {"role": message.role, "content": message.text}
+    if message.role == "assistant" and message.tool_calls:
+        plain["tool_calls"] = [
+            {"id": call.id, "name": call.function, "arguments": call.arguments}
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        plain |= {"tool_call_id": message.tool_call_id, "name": message.function}
+    return plain
