@@ -38,24 +38,11 @@ def test_published_files_come_back_as_they_were(
     source.mkdir(parents=True)
     for name in FILES:
         (source / name).symlink_to(casebench / "exp" / LLAMA / name)
-    command = ["export", "exp", "--to", "casebench", "--out"]
-    done = cli_inside(*command, "again", "--reveal")
+    done = cli_inside("export", "exp", "--to", "casebench", "--out", "again", "--reveal")
     assert done.returncode == 0, done.stderr
     for name in FILES:
         old = json.loads((source / name).read_text("utf-8"))
         assert json.loads((tmp_path / "again" / LLAMA / name).read_text("utf-8")) == old
-    # Without its texts a file still scores alike, to the last few bits: pairs are summed in the
-    # order of their queries' hashes.
-    done = cli_inside(*command, "withheld")
-    assert "queries and contexts are withheld" in done.stderr
-    published = ("--labels", "published", "--unparsed", "reference")
-    found, wanted = (scores(cli_inside, name, *published) for name in ("withheld", "exp"))
-    assert found.keys() == wanted.keys()
-    for run, row in found.items():
-        assert row["accuracy"] == wanted[run]["accuracy"]
-        for measure in ("accuracy_se", "pcc", "bce", "brier", "follows", "accuracy_ci"):
-            if wanted[run].get(measure) is not None:
-                assert row[measure] == pytest.approx(wanted[run][measure], rel=1e-12), measure
 
 
 def test_own_runs_score_alike_to_the_last_digit(cli: Cli, tmp_path: Path) -> None:

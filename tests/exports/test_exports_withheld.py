@@ -16,7 +16,7 @@ from support.tables import judgement, table
 
 import casewise as cw
 
-WITHHELD = ["parquet", "csv", "casebench", "redacted-logs", "every-eval-ever"]
+WITHHELD = ["parquet", "csv", "redacted-logs", "every-eval-ever"]
 REVEALED = ["parquet", "csv", "casebench", "lm-eval"]
 NAMES = {"parquet": "t.parquet", "csv": "t.csv"}
 

@@ -11,9 +11,9 @@ import polars as pl
 from casewise.cases import Case, VoteCounts, digest
 from casewise.contexts import ablate
 from casewise.errors import UsageError
-from casewise.exports.redaction import column_rules, redact_columns, show_category, show_model
+from casewise.exports.redaction import show_model
 from casewise.exports.request import CONTENT_WARNING, Exported, ExportRequest, fill, write_texts
-from casewise.judgements import conditions, read_paths, stand_in
+from casewise.judgements import conditions, read_paths
 from casewise.protocols import RunCondition, protocols
 
 _MODES = {one.name: one.mode for one in protocols() if one.mode}
@@ -53,17 +53,9 @@ _CASE_FITS: list[tuple[str, Callable[[Case], bool]]] = [
 ]
 """The same of a case."""
 
-_WITHHELD = (
-    "Queries and contexts are withheld: [withheld: N characters, MARK] stands in the place of a "
-    "query, and the two cases of one query share their mark. Ids made from the texts differ from "
-    "the originals'."
-)
-
 
 def write_casebench(request: ExportRequest) -> Exported:
     """Write upstream's layout: ``safety_MODEL/output_MODE[_REMOVED].json``.
-
-    Withheld, the length of each query and context stands in its place, and the pairs stay pairs.
 
     Raises:
         UsageError: The paths hold no cases, or no judgement has a place in the format.
@@ -83,24 +75,18 @@ def write_casebench(request: ExportRequest) -> Exported:
     for condition, rows in conditions(judgements.table):
         path = _path(condition)
         if problem := _problem(condition, rows, path in files):
-            notes.append(f"left out {_title(condition)}: {problem}")
-        elif records := list(_records(condition, rows, cases, left_out, reveal=request.reveal)):
+            notes.append(f"left out {condition.title}: {problem}")
+        elif records := list(_records(condition, rows, cases, left_out)):
             files[path] = records
     notes += [f"left out {n} cases {reason}" for reason, n in left_out.items()]
     if not files:
         reasons = "\n".join(notes)
         raise UsageError(f"nothing here has a place in CASE-Bench's format\n{reasons}")
-    if not request.reveal:
-        notes.append(
-            "queries and contexts are withheld: the files score alike (--reveal includes them)"
-        )
     texts = {
         path: json.dumps(records, indent=4, ensure_ascii=False) + "\n"
         for path, records in files.items()
     }
-    texts["README.md"] = fill(
-        "casebench.md", warning=CONTENT_WARNING if request.reveal else _WITHHELD
-    )
+    texts["README.md"] = fill("casebench.md", warning=CONTENT_WARNING)
     write_texts(request.out, texts)
     return Exported(
         f"{sum(map(len, files.values())):,} judgements in {len(files)} files", (*notes,)
@@ -111,12 +97,6 @@ def _path(condition: RunCondition) -> str:
     folder = "safety_" + re.sub(r"[^\w.-]+", "-", show_model(condition.model)).strip("-")
     removed = f"_{condition['ablation']}" if condition["ablation"] else ""
     return f"{folder}/output_{_MODES.get(condition.protocol)}{removed}.json"
-
-
-def _title(condition: RunCondition) -> str:
-    """A condition in words, its sampling apart, without names that may be private."""
-    kept = condition.same_but("sampling", "settings", "draw_seed", "dtype")
-    return RunCondition.of_row(redact_columns(kept, column_rules(frozenset()))).title
 
 
 def _problem(condition: RunCondition, rows: pl.DataFrame, is_taken: bool) -> str | None:
@@ -135,8 +115,6 @@ def _records(
     rows: pl.DataFrame,
     cases: Mapping[str, Case],
     left_out: Counter[str],
-    *,
-    reveal: bool,
 ) -> Iterator[dict[str, Any]]:
     """A record for each judgement whose case has a place; the others are counted by reason."""
     seen = set[tuple[str, str | None]]()
@@ -154,25 +132,13 @@ def _records(
             continue
         seen.add((case.query, case.intended))
         context = ablate(case.context, removed).root if removed else case.context.root
-        texts: dict[str, Any] = {
-            "query": case.query,
-            "context": context,
-            "category": case.category,
-        }
-        if not reveal:
-            texts = {
-                # The mark keeps the two cases of a query together, and apart from all others.
-                "query": stand_in(case.query, digest(case.query)),
-                "context": {"withheld": stand_in(json.dumps(context, ensure_ascii=False))},
-                "category": case.category and show_category(case.category),
-            }
         yield {
             "scores": _scores(case),
-            "query": texts["query"],
-            "context": texts["context"],
+            "query": case.query,
+            "context": context,
             "context_intended_to_be_safe": case.intended == "safe",
             "safe_rate": case.published_safe_rate,
-            "category": texts["category"],
+            "category": case.category,
             show_model(condition.model): _answer(row),
         }
 

@@ -63,6 +63,8 @@ _WRITERS: dict[ExportForm, Callable[[ExportRequest], Exported]] = {
 }
 WITHOUT_TEXTS = (ExportForm.REDACTED_LOGS, ExportForm.EVERY_EVAL_EVER)
 """Forms that have no place for texts."""
+_OF_TEXTS = (ExportForm.CASEBENCH, ExportForm.LM_EVAL)
+"""Forms that are nothing without texts."""
 
 
 def export_to(request: ExportRequest) -> Exported:
@@ -80,6 +82,11 @@ def export_to(request: ExportRequest) -> Exported:
         raise UsageError(f"{request.out}: --to {form} writes a name in .{form}")
     if request.reveal and form in WITHOUT_TEXTS:
         raise UsageError(f"--to {form} has nothing to reveal: no text has a place in it")
+    if not request.reveal and form in _OF_TEXTS:
+        raise UsageError(
+            f"--to {form} writes queries and contexts in full: give --reveal to say that you want "
+            "that"
+        )
     if not request.paths and form is not ExportForm.LM_EVAL:
         raise UsageError(f"--to {form} exports judgements: give logs, tables or output files")
     return _WRITERS[form](request)

@@ -17,14 +17,8 @@ def write_lm_eval(request: ExportRequest) -> Exported:
     """Write ``casewise_PROTOCOL.yaml``, ``PROTOCOL.jsonl``, ``utils.py`` and a README.
 
     Raises:
-        UsageError: Texts are not to be shown, there are no cases, or none has a label under the
-            rule.
+        UsageError: There are no cases, or none has a label under the rule.
     """
-    if not request.reveal:
-        raise UsageError(
-            "--to lm-eval writes the prompts that a model is sent, and they hold the queries "
-            "and contexts in full: give --reveal to say that you want that"
-        )
     cases, notes = _cases(request)
     fields = label_fields(make_table(map(case_columns, cases)))
     rule = request.labels or default_rule(fields)

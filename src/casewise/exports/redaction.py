@@ -18,7 +18,7 @@ from casewise.cases import CASEBENCH, STARTER
 from casewise.contexts import PARAMETERS
 from casewise.errors import InputError
 from casewise.files import address_of
-from casewise.judgements import OF_CASE, TEXTS, TWIN, length_of, stand_in
+from casewise.judgements import OF_CASE, TWIN, length_of, stand_in
 from casewise.logs import (
     ANSWERED_BY,
     CANCELLED,
@@ -102,10 +102,9 @@ _show_reason = _like(r"[A-Za-z0-9 ,:()'-]{1,100}", "reason")
 """Reason why a run did not end: a sentence of ours, without a line's end or a quote."""
 
 _show_key = _like(r"[a-z][a-z0-9_]{0,31}", "number")
-_show_time = _like(r"[0-9T:.+Z-]{10,40}|", "time")
-_show_doubts = _like(r"\d(\.\d{1,4})?(e-\d\d)?|-", "doubt", " ")
-_show_places = _like(r"\d{0,6}", "place", " ")
 _show_task = _like("casewise/(judge|respond)", "task")
+_show_figures = _like(r"[0-9T:.+Z e-]{0,60}", "figures")
+"""Times, and several numbers by spaces."""
 
 CATEGORY_LENGTH = 80
 """Characters of the longest category that is taken for a name."""
@@ -233,79 +232,42 @@ def _message(message: Any) -> dict[str, str]:
     return {"role": message.role, "content": stand_in(message_text(message))}
 
 
-def _input(value: Any) -> Any:
-    return stand_in(value) if isinstance(value, str) else [_message(one) for one in value]
-
-
-def _length(value: Any) -> int | None:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return length_of(text)
-
-
-def _one_of(*words: str) -> Callable[[Any], str]:
-    """Rule that shows one of a few words, and nothing of any other."""
-    return lambda value: value if value in words else ""
-
-
-def _list_or_text(rule: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Rule for what Inspect's command line may have made a list of."""
-    return lambda value: rule(",".join(map(str, value)) if isinstance(value, list) else value)
-
-
 _USAGE = _numbers(
     *("input_tokens", "output_tokens", "total_tokens", "reasoning_tokens", "total_cost"),
     *("input_tokens_cache_write", "input_tokens_cache_read"),
 )
 _MODEL_USAGE = (show_model, _USAGE)
-_SETTINGS = _numbers(
-    *("temperature", "top_p", "top_k", "seed", "max_tokens", "num_choices"),
-    *("logprobs", "top_logprobs", "max_retries", "attempt_timeout", "max_connections"),
-)
-_GRADER = {"grader": _show_grader, "grader_version": _show_grader}
-
-
-def _spec_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
-    """Rules of a log's header."""
-    options = _list_or_text(show_options)
-    asked = {name: _list_or_text(show_words) for name in ("protocol", "delivery", "sampling")}
-    part = {"run": show_id, "places": [_number]} | _numbers("epoch", "of")
-    return {
-        **dict.fromkeys(("eval_set_id", "eval_id", "run_id", "task_id", "task_version"), show_id),
-        "created": _show_time,
-        "task": _show_task,
-        "task_args": {
-            **_numbers("seed", "samples", "limit", "max_tokens"),
-            **asked,
-            **dict.fromkeys(("ablate", "swap", "vary"), options),
-            "grader": _list_or_text(_show_grader),
-            "cases": _one_of(STARTER, CASEBENCH),
-        },
-        "dataset": {"samples": _number, "sample_ids": [show_id]},
-        "model": show_model,
-        "model_generate_config": _SETTINGS,
-        "config": _numbers("limit", "epochs", "fail_on_error", "max_samples"),
-        "packages": {"inspect_ai": show_id, "casewise": show_id},
-        "metadata": {
-            **{name: columns.get(name, _number) for name in OF_RUN},
-            **_GRADER,
-            "casewise": show_id,
-            "variation_version": show_prompt,
-            **_numbers("samples", "dataset_size", ORDER),
-            SHARD: part,
-        },
-    }
 
 
 def _log_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
     """Rules of a log, its samples apart."""
-    times = dict.fromkeys(("started_at", "completed_at"), _show_time)
+    ids = ("eval_set_id", "eval_id", "run_id", "task_id", "task_version")
+    spec = {
+        **dict.fromkeys(ids, show_id),
+        "created": _show_figures,
+        "task": _show_task,
+        "dataset": {"samples": _number, "sample_ids": [show_id]},
+        "model": show_model,
+        "config": _numbers("limit", "epochs"),
+        "packages": {"inspect_ai": show_id},
+        "metadata": {
+            **{name: columns.get(name, _number) for name in OF_RUN},
+            **dict.fromkeys(("grader", "grader_version"), _show_grader),
+            "casewise": show_id,
+            "variation_version": show_prompt,
+            **_numbers("samples", "dataset_size", ORDER),
+            SHARD: {"run": show_id, "places": [_number]} | _numbers("epoch", "of"),
+        },
+    }
+    settings = _numbers("temperature", "top_p", "top_k", "seed", "max_tokens")
+    times = dict.fromkeys(("started_at", "completed_at"), _show_figures)
     return {
         "version": _number,
         "status": show_words,
-        "eval": _spec_rules(columns),
-        "plan": {"config": _SETTINGS},
+        "eval": spec,
+        "plan": {"config": settings},
         "results": _numbers("total_samples", "completed_samples"),
-        "stats": {**times, "model_usage": _MODEL_USAGE, "role_usage": {GRADER: _USAGE}},
+        "stats": {**times, "model_usage": _MODEL_USAGE},
         "error": _error,
     }
 
@@ -313,71 +275,52 @@ def _log_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
 def _sample_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
     """Rules of a sample: ids, votes, verdicts, numbers, who spoke, and how long each text is."""
     by_column = ("status", "verdict", "response_class", "graded_by", "doubt")
-    of_score = {name: columns.get(name, _number) for name in (*by_column, "mentions", "parameters")}
     score = {
         "value": (_show_key, _number),
         "answer": stand_in,
         "explanation": stand_in,
         "metadata": {
-            **of_score,
+            **{name: columns.get(name, _number) for name in (*by_column, "mentions", "parameters")},
             "turns": show_words,
             # Whose answer it is decides whether it counts; the name is a server's text.
             ANSWERED_BY: lambda name: "another" if name else None,
             CUT: bool,
-            CUT_TURNS: _show_places,
-            TURNS_BY: (show_model, _show_places),
-            TURN_DOUBTS: _show_doubts,
+            CUT_TURNS: _show_figures,
+            TURNS_BY: (show_model, _show_figures),
+            TURN_DOUBTS: _show_figures,
         },
     }
-    twin = {name: columns.get(name, _number) for name in TWIN}
     return {
         "id": show_id,
-        "input": _input,
-        "target": _one_of("safe", "unsafe"),
+        "input": lambda _: "(withheld)",
+        "target": lambda _: "",
         "messages": [_message],
-        "output": {
-            "model": show_model,
-            "choices": [{"message": _message, "stop_reason": show_words}],
-            "usage": _USAGE,
-            "time": _number,
-        },
         "scores": dict.fromkeys(SCORERS, score),
         "metadata": {
             **{name: columns.get(name, _number) for name in OF_CASE},
-            "twin": twin,
+            "twin": {name: columns.get(name, _number) for name in TWIN},
             "expectations": show_words,
             "grade_all": lambda value: value is True or None,
-            **dict.fromkeys(TEXTS, _length),
         },
         "model_usage": _MODEL_USAGE,
         "role_usage": {GRADER: _USAGE},
-        "started_at": _show_time,
-        "completed_at": _show_time,
-        **_numbers("epoch", "total_time", "working_time", "turn_count"),
+        **_numbers("epoch", "total_time", "working_time"),
         "error": _error,
     }
-
-
-def _data_name(metadata: Mapping[str, Any]) -> str:
-    """The name of a data set that ships or is published; of a file, its hash."""
-    name = metadata.get("dataset")
-    known = name in (STARTER, CASEBENCH)
-    return str(name) if known else f"cases-{show_id(metadata.get('dataset_hash'))}"
 
 
 def _redact(header: LogHeader, columns: Mapping[str, Rule]) -> "EvalLog":
     from inspect_ai.log import EvalLog
 
-    log = header.read_log()
-    kept = keep(log, _log_rules(columns))
-    name = _data_name(header.metadata)
+    kept = keep(header.read_log(), _log_rules(columns))
+    # Of a file, its hash: the name is its owner's.
+    name = header.metadata.get("dataset")
+    if name not in (STARTER, CASEBENCH):
+        name = f"cases-{show_id(header.metadata.get('dataset_hash'))}"
     kept["eval"]["dataset"]["name"] = name
     kept["eval"]["metadata"] |= {"dataset": name, REDACTED: True}
     rules = _sample_rules(columns)
     samples = [keep(one, rules) for one in read_samples(address_of(header.path))]
-    for sample in samples:
-        lengths = {f"{name}_length": sample["metadata"].pop(name, None) for name in TEXTS}
-        sample["metadata"] |= {name: n for name, n in lengths.items() if n is not None}
     return EvalLog.model_validate(kept | {"samples": samples})
 
 
