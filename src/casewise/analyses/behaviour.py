@@ -13,7 +13,7 @@ from casewise.errors import UsageError
 from casewise.judgements import ANSWER_KEYS, shared_rows
 from casewise.measures import Answers, Scoring, calls_a_tool, labelled_rows, make_answers
 from casewise.protocols import ResponseClass, RunCondition, find_variation
-from casewise.results import Score, Scores, judged_and_acted
+from casewise.results import Score, Scores
 from casewise.statistics import Estimate, clustered_mean, clustered_ratio, number_clusters
 
 
@@ -152,6 +152,29 @@ def spoofing_gap(none: Answers, claimed: Answers) -> Estimate:
     meant_safe = (none.intended == "safe").astype(np.float64)
     fewer = (claimed.unrefused - none.unrefused) * meant_safe
     return clustered_ratio(fewer, meant_safe, none.clusters, share_change=True)
+
+
+_MATCHING: dict[str | None, Delivery] = {
+    Delivery.JUDGE: Delivery.SYSTEM,
+    Delivery.SYSTEM: Delivery.SYSTEM,
+    Delivery.CLAIMED: Delivery.CLAIMED,
+    Delivery.NONE: Delivery.NONE,
+}
+"""Delivery to a chatbot that matches each delivery to a judge: a context in the judge's prompt is
+described to the chatbot by its deployer."""
+
+
+def judged_and_acted(runs: Sequence[RunCondition]) -> list[tuple[int, int]]:
+    """Places of every judging run and of each replying run of its model that matches it."""
+    return [
+        (judge, act)
+        for judge, says in enumerate(runs)
+        for act, does in enumerate(runs)
+        if (says.acts, does.acts) == (False, True)
+        and (says.model, says.ablation) == (does.model, does.ablation)
+        and says.evidence == does.evidence
+        and (says.evidence is not None or _MATCHING.get(says.delivery) == does.delivery)
+    ]
 
 
 @analysis

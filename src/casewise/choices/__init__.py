@@ -326,12 +326,6 @@ class FailureGroup(enum.StrEnum):
     """Wrong, where the run before was right."""
     MENDED = "mended"
     """Right, where the run before was wrong."""
-    PAIR = "pair"
-    """Wrong in a pair whose contexts the answers don't tell apart, or tell apart the wrong way."""
-    JUDGE_ACT = "judge-act"
-    """Reply against the verdict of the same model."""
-    DOUBT = "doubt"
-    """Reply of whose class the grader is not sure."""
 
 
 class Undecided(enum.StrEnum):

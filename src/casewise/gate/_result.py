@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from casewise.gate._gate_report import GateReport, GateRow, as_gate_record
 from casewise.gate._verdicts import GateVerdict
-from casewise.results import Comparisons, Result, Verdict, failure_record
+from casewise.results import Comparisons, Result, Verdict
 from casewise.sheets import plain_rows
 
 
@@ -67,7 +67,7 @@ class Gate(Result[GateRow]):
     def record(self) -> dict[str, Any]:
         """One object: verdict, exit status, rules, notes, cases that changed or are newly wrong."""
         failures = [
-            {**failure_record(one), "run": name}
+            {**one.record(), "run": name}
             for name, found in self.report.failures.items()
             for one in found
         ]

@@ -16,7 +16,7 @@ from casewise.gate import (
     rule_name,
     rule_sentence,
 )
-from casewise.results import Change, failure_sentence, right_after
+from casewise.results import Change, right_after
 from casewise.sheets import (
     Column,
     Kind,
@@ -90,7 +90,7 @@ MOST_FAILURES = 10
 def _failures(report: GateReport, name: str) -> list[tuple[str, str]]:
     """Id of each of the newly wrong cases that are furthest from people, and its sentence."""
     return [
-        (one.case_id, f"({one.category or 'no category'}): {failure_sentence(one)}")
+        (one.case_id, f"({one.category or 'no category'}): {one.sentence}")
         for one in report.failures.get(name, ())[:MOST_FAILURES]
     ]
 

@@ -16,7 +16,6 @@ from casewise.results import (
     deed,
     left_open,
     of_100,
-    people_clause,
     pinned_rows,
     remarks,
     wording,
@@ -260,9 +259,7 @@ def cases_table(failures: Sequence[Failure]) -> Table:
             [
                 *(one.case_id, one.category or ""),
                 *([one.run.title] if several else []),
-                people_clause(
-                    one.votes_safe, one.votes_unsafe, one.published_safe_rate, one.intended
-                ),
+                one.people,
                 deed(one.said),
             ]
         )

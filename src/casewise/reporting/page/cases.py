@@ -9,9 +9,8 @@ from casewise.choices import FailureGroup
 from casewise.reporting.page.names import run_names
 from casewise.results import (
     Browser,
-    context_differences,
     deed,
-    difference_clause,
+    difference_clauses,
     first_upper,
     group_titles,
     label_clause,
@@ -25,7 +24,7 @@ _LENGTHS = ("query_length", "context_length")
 _CASE_TEXTS = ("query", "context", "history")
 
 _OF_JUDGEMENT = ("run", "case", "epoch", "p_safe", "doubt", "right", "distance")
-_CODED = ("status", "said", "groups", "before", "judged")
+_CODED = ("status", "said", "groups", "before")
 _JUDGEMENT_TEXTS = ("answer", "explanation", "error")
 
 _DIGITS = 5
@@ -70,7 +69,7 @@ def _cases(cases: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     words = {
         "people": [people_clause(*row) for row in voted.iter_rows()],
         "because": [label_clause(*row) for row in labels.iter_rows()],
-        "differs": list(map(difference_clause, context_differences(cases))),
+        "differs": difference_clauses(cases),
     }
     columns: dict[str, Any] = _plain(cases, (*_OF_CASE, *_VOTES, *_LENGTHS))
     columns["history_length"] = _lengths(cases["history"])
