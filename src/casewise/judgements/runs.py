@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -31,52 +30,25 @@ class RunRecord:
     run_id: str
     model: str
     """Name as it may be shown: of a path, the last part."""
-    status: str
-    """``success``, or how the run ended."""
+    data: str | None = None
     model_args: tuple[str, ...] = ()
     """``KEY=VALUE`` as the command line takes them, sorted."""
-    hidden_args: tuple[str, ...] = ()
-    """Names of arguments whose values might be keys, paths or addresses."""
-    generate: tuple[str, ...] = ()
-    """Settings of the model's generation as ``--generate`` takes them, sorted."""
-    hidden_generate: tuple[str, ...] = ()
-    """Names of settings whose values might be keys, paths or addresses."""
-    redacted: bool = False
-    """True if the log was made fit to publish, and lacks arguments and files."""
-    own_address: bool = False
-    """True if the model was reached at an address that the run was given."""
-    casewise: str | None = None
-    inspect: str | None = None
-    made_with: Mapping[str, str] = field(default_factory=dict)
-    """Settings of a model in this process: ``dtype``, ``device``, ``torch``, ``transformers``."""
-    task: str | None = None
-    """Name and version of the task."""
-    data: str | None = None
-    data_hash: str | None = None
-    data_size: int | None = None
-    """Cases in the whole data set."""
-    variation_version: str | None = None
-    grader: str | None = None
-    """``rules`` or a model; None where nothing is graded, or nothing says so."""
-    grader_version: str | None = None
-    asked: Mapping[str, str | int] = field(default_factory=dict)
-    """The task's arguments that were given or have a default; of paths, the last part."""
-    command: tuple[str, ...] = ()
-    """Arguments of the ``casewise`` that wrote the log, without its folder and what is hidden."""
     settings: Mapping[str, int | float] = field(default_factory=dict)
     """``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``seed``: those that were set."""
-    samples: int | None = None
-    """Requests a case whose answers are put together."""
-    epochs: int | None = None
-    """Number of times that each case was asked anew."""
-    cut: bool = False
-    """True if Inspect's own option left cases out."""
     started: str | None = None
     completed: str | None = None
-    done: int | None = None
-    """Samples that were completed."""
-    total: int | None = None
-    """Samples that were planned."""
+    command: tuple[str, ...] = ()
+    """Arguments of the ``casewise`` that wrote the log, without its folder and what is hidden."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What else the log says, by name: how the run ended, versions, options, counts."""
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What is recorded, by the name that a reader sees."""
+        names = ("data", "model_args", "settings", "started", "completed")
+        found = {**self.facts, **{name: getattr(self, name) for name in names}}
+        known = {name: one for name, one in found.items() if one or type(one) is int}
+        return {name.replace("_", " "): one for name, one in known.items()}
 
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
@@ -85,6 +57,7 @@ _ASKED = (
     *("protocol", "delivery", "ablate", "swap", "vary", "sampling", "grader"),
     *("seed", "samples", "limit", "max_tokens"),
 )
+_FACTS = ("casewise", "dataset_hash", "dataset_size", "grader", "grader_version", "samples")
 
 
 def run_record(run: LoggedRun) -> RunRecord:
@@ -94,52 +67,46 @@ def run_record(run: LoggedRun) -> RunRecord:
     parts = [one.log for one in run.logs]
     ended = run.alone or run.complete
     target = spec.model_args.get("target") if spec.model.startswith(f"{TARGETS}/") else None
-    shown, hidden = _cleaned({} if target else spec.model_args)
-    generate, hidden_generate = _cleaned(said.get("generate") or {})
+    arguments = {} if target else spec.model_args
+    generate = said.get("generate") or {}
     files = {name: spec.task_args.get(name) for name in _FILES} | {"target": target}
-    asked = {name: last_part(str(one)) for name, one in files.items() if one is not None}
+    asked: dict[str, str | int] = {
+        name: last_part(str(one)) for name, one in files.items() if one is not None
+    }
     # The task respond has no argument of the protocol's name.
     given = {**said, **spec.task_args} if "protocol" in said else spec.task_args
+    asked |= {name: _asked(given[name]) for name in _ASKED if given.get(name) is not None}
     config = first.plan.get("config") or {}
-    settings = {name: config[name] for name in _SETTINGS if config.get(name) is not None}
-    text = {name: value for name, value in said.items() if isinstance(value, str) and value}
-    counts = {name: value for name, value in said.items() if type(value) is int}
     started = [one.stats.get("started_at") or one.eval.created for one in parts]
     completed = [one.stats.get("completed_at") for one in parts]
+    results = [one.results or {} for one in parts]
+    planned = (one.eval.dataset.get("samples") for one in parts)
+    epochs = max((one.part.epoch for one in run.logs if one.part), default=None)
     return RunRecord(
         run_id=run.run_id,
         model=without_paths(spec.model),
-        status=first.status if run.alone else "success" if ended else "started",
-        model_args=shown,
-        hidden_args=hidden,
-        generate=generate,
-        hidden_generate=hidden_generate,
-        redacted=said.get(REDACTED) is True,
-        own_address=spec.model_base_url is not None,
-        casewise=text.get("casewise"),
-        inspect=spec.packages.get("inspect_ai"),
-        made_with={name: str(value) for name, value in (said.get("made_with") or {}).items()},
-        task=f"{spec.task} {spec.task_version}",
-        data=text.get("dataset"),
-        data_hash=text.get("dataset_hash"),
-        data_size=counts.get("dataset_size"),
-        variation_version=text.get("variation_version"),
-        grader=text.get("grader"),
-        grader_version=text.get("grader_version"),
-        asked=asked | {name: _asked(given[name]) for name in _ASKED if given.get(name) is not None},
-        command=_command(said, {*hidden, *hidden_generate}),
-        settings=settings,
-        samples=counts.get("samples"),
-        epochs=max((one.part.epoch for one in run.logs if one.part), default=None)
-        or spec.config.get("epochs"),
-        cut=any(spec.config.get(name) is not None for name in ("limit", "sample_id")),
+        data=said.get("dataset") or None,
+        model_args=_plain(arguments),
+        settings={name: config[name] for name in _SETTINGS if config.get(name) is not None},
         started=min(filter(None, started), default=None),
         completed=max(filter(None, completed), default=None) if ended else None,
-        done=_sum((one.results or {}).get("completed_samples") for one in parts),
-        total=_sum(
-            (one.results or {}).get("total_samples", one.eval.dataset.get("samples"))
-            for one in parts
-        ),
+        command=_command(said, {**arguments, **generate}),
+        facts={
+            "status": first.status if run.alone else "success" if ended else "started",
+            "inspect": spec.packages.get("inspect_ai"),
+            "task": f"{spec.task} {spec.task_version}",
+            **{name: said.get(name) for name in _FACTS},
+            "asked": asked,
+            "generate": _plain(generate),
+            "epochs": epochs or spec.config.get("epochs"),
+            "redacted": said.get(REDACTED) is True,
+            "own_address": spec.model_base_url is not None,
+            "done": _sum(one.get("completed_samples") for one in results),
+            "total": _sum(
+                one.get("total_samples", samples)
+                for one, samples in zip(results, planned, strict=True)
+            ),
+        },
     )
 
 
@@ -186,16 +153,14 @@ def last_part(text: str) -> str:
     return PureWindowsPath(text).name or text
 
 
-def _cleaned(given: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Arguments as ``KEY=VALUE``, and the names of those that are not shown.
+def _plain(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Arguments as ``KEY=VALUE``, those that may be shown.
 
-    Shown are numbers, truth values and short words whose names don't sound like keys, paths or
-    addresses, and what is nested if all in it may be.
+    Numbers, truth values and short words whose names don't sound like keys, paths or addresses,
+    and what is nested if all in it may be.
     """
-    fit = {name: value for name, value in sorted(given.items()) if _may_be_shown(name, value)}
-    return tuple(f"{name}={_text(value)}" for name, value in fit.items()), tuple(
-        name for name in sorted(given) if name not in fit
-    )
+    shown = ((name, one) for name, one in sorted(given.items()) if _may_be_shown(name, one))
+    return tuple(f"{name}={_text(one)}" for name, one in shown)
 
 
 def _may_be_shown(name: str, value: object) -> bool:
@@ -225,22 +190,24 @@ _PAIRS = ("-M", "--model-arg", "--generate")
 _FILE_NAMES = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet", ".xlsx", ".txt")
 
 
-def _command(metadata: Mapping[str, Any], hidden: set[str]) -> tuple[str, ...]:
+def _command(metadata: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, ...]:
     """Arguments of the command that wrote a log; none where no ``casewise run`` is recorded."""
-    with suppress(ValueError):
+    try:
         arguments = shlex.split(str(metadata.get(COMMAND, "")))[1:]
-        if arguments[:1] != ["run"]:
-            return ()
-        for option in _OF_PLACE:
-            arguments = without_option(option, arguments)
-        shown: list[str] = []
-        for argument in arguments:
-            if shown and shown[-1] in _PAIRS and argument.partition("=")[0] in hidden:
-                shown.pop()
-            elif argument in _PAIRS or not argument.startswith(_PAIRS):
-                shown.append(_shown(argument))
-        return tuple(shown)
-    return ()
+    except ValueError:
+        return ()
+    if arguments[:1] != ["run"]:
+        return ()
+    for option in _OF_PLACE:
+        arguments = without_option(option, arguments)
+    hidden = {name for name, one in given.items() if not _may_be_shown(name, one)}
+    shown: list[str] = []
+    for argument in arguments:
+        if shown and shown[-1] in _PAIRS and argument.partition("=")[0] in hidden:
+            shown.pop()
+        elif argument in _PAIRS or not argument.startswith(_PAIRS):
+            shown.append(_shown(argument))
+    return tuple(shown)
 
 
 def _shown(argument: str) -> str:

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from casewise import __version__
@@ -59,11 +58,7 @@ def _blocks(overview: Overview) -> Iterator[str]:
 
 def _record_table(record: RunRecord) -> Table:
     """What a log says of its run; what it does not say is left out."""
-    rows = [
-        Row([name.replace("_", " "), _text(value)])
-        for name, value in asdict(record).items()
-        if name not in ("run_id", "model", "command") and value not in (None, (), {}, False)
-    ]
+    rows = [Row([name, _text(value)]) for name, value in record.shown.items()]
     return Table([Column(""), Column("")], rows, record.model)
 
 
