@@ -20,9 +20,8 @@ from casewise import LazyModule
 from casewise.cases import (
     Case,
     CaseSet,
-    Form,
     Ties,
-    cases_in_memory,
+    cases_of,
     check_cache_writable,
     load_mapping,
     open_cases,
@@ -92,7 +91,7 @@ def case_set(cases: Cases) -> CaseSet:
         loaded = open_cases(os.fspath(cases))
         warn(loaded.notes)
         return loaded
-    return CaseSet(tuple(cases), "cases", Form.JSONL)
+    return CaseSet(tuple(cases), "cases")
 
 
 LOOK_UP_S = 0.2
@@ -148,9 +147,8 @@ def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) 
     """Load a set of cases.
 
     Args:
-        cases: ``starter`` (bundled), ``casebench`` (fetched before), or a file of cases; a data
-            frame of pandas or polars, a pyarrow table, a data set of Hugging Face's ``datasets``
-            (one split), or dictionaries. With a mapping also any table or folder.
+        cases: ``starter`` (bundled), ``casebench`` (fetched before), or a file of cases;
+            dictionaries, or a polars frame. With a mapping also any table or folder.
         mapping: Which column is which field: a shipped mapping's name, a YAML file, or its keys.
             Without one, the columns are the fields of a case.
 
@@ -167,9 +165,9 @@ def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) 
         return case_set(cases)
     source = Path(cases) if isinstance(cases, str | os.PathLike) else cases
     if mapping is None:
-        return cases_in_memory(source)
+        return cases_of(source)
     keys = mapping if isinstance(mapping, Mapping) else os.fspath(mapping)
-    loaded = cases_in_memory(source, load_mapping(keys))
+    loaded = cases_of(source, load_mapping(keys))
     warn(loaded.notes)
     return loaded
 

@@ -9,13 +9,13 @@ from support.fake_openai import FakeServer
 from support.scores import model_rows
 from support.workbooks import write_workbook
 
-from casewise.cases import MAPPINGS, OPEN_SETS, example_mapping, load_mapping
+from casewise.cases import MAPPINGS, load_mapping
 
 START = (ROOT / "docs/start/any-data-set.md").read_text("utf-8")
 PAGE = (ROOT / "docs/how-to/mapping.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(("page", "key"), [(START, "vote"), (PAGE, "ratings")])
+@pytest.mark.parametrize(("page", "key"), [(START, "vote"), (PAGE, "votes")])
 def test_the_mapping_of_a_page_loads(tmp_path: Path, page: str, key: str) -> None:
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "m.yaml").write_text(block)
@@ -26,13 +26,6 @@ def test_the_page_names_what_ships() -> None:
     table = PAGE.partition("## Sets with a mapping")[2].partition("`casewise cases import --ex")[0]
     named = {name for row in table.splitlines() for name in re.findall(r"`([^`-][^`]*)`", row[:40])}
     assert set(MAPPINGS) <= named
-    fetched = PAGE.partition("`casewise cases fetch` brings")[2].partition("(pinned")[0]
-    assert set(re.findall(r"`([^`]+)`", fetched)) == OPEN_SETS.keys()
-    untried = [name for name in MAPPINGS if "ot tried on the file" in example_mapping(name)]
-    for row in table.splitlines()[2:]:
-        for name in MAPPINGS:
-            if row.startswith(f"| `{name}`"):
-                assert (row.endswith("| no |")) == (name in untried), name
 
 
 def test_the_commands_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:

@@ -84,9 +84,9 @@ def test_download(
     templates = b"judge = '{query} {context}'\n"
     (folder / "data/CASEBench_data.json").write_bytes(data)
     (folder / "scripts/template.py").write_bytes(templates)
-    monkeypatch.setattr(module, "DATA", replace(module.DATA, base=url))
+    monkeypatch.setattr(module, "_BASE", url)
     # Upstream's templates are not at hand here; a file of ours stands in, with its own hash.
-    stand_in = replace(module.TEMPLATES, base=url, sha256=hashlib.sha256(templates).hexdigest())
+    stand_in = replace(module.TEMPLATES, sha256=hashlib.sha256(templates).hexdigest())
     monkeypatch.setattr(module, "TEMPLATES", stand_in)
     fetched = fetch_casebench()
     assert fetched.data.read_bytes() == data
@@ -98,7 +98,7 @@ def test_download(
 def test_a_failed_download_leaves_the_cache_unchanged(
     cache: Path, site: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "DATA", replace(module.DATA, base=site[1]))
+    monkeypatch.setattr(module, "_BASE", site[1])
     with pytest.raises(AssetError, match=r"can't be fetched .* --from PATH"):
         fetch_casebench()
     assert cached_files(cache) == []

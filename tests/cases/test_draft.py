@@ -69,9 +69,7 @@ def test_a_draft_of_any_shape_is_right_or_asks(
         assert len(imported(cli_inside, tmp_path, path)) > 0
 
 
-@pytest.mark.parametrize(
-    "name", ["user_input", "What was asked", "Q", "turn", "Was gefragt wird", "Lo que dice"]
-)
+@pytest.mark.parametrize("name", ["user_input", "What was asked", "Q", "Was gefragt wird"])
 def test_a_naming_of_the_question_is_right(cli_inside: Cli, tmp_path: Path, name: str) -> None:
     """Words that are known, words that are not, and whole phrases; all rows are read."""
     rows = [
@@ -86,15 +84,10 @@ def test_a_naming_of_the_question_is_right(cli_inside: Cli, tmp_path: Path, name
     ]
     pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
     text, found, _ = drafted(cli_inside, tmp_path / "t.csv")
-    assert "# Guessed from all 1001 rows." in text
+    assert "from all its 1001 rows" in text
     assert found["query"] == name
     wanted = {"column": "verdict", "safe": ["fine"], "unsafe": ["harmful"], "none": ["contested"]}
     assert found["intended"] == wanted
-    # Examples are shown as people read them.
-    shown = (tmp_path / "m.yaml").read_text("utf-8").partition("# 2 cases as people would")[2]
-    assert "# --- 1: the side that the authors mean (safe)" in shown
-    assert "# Which platform does train 0 leave from?" in shown
-    assert "a child" in shown
 
 
 # --- tables that people bring: in one command, or in two after one question ----------------------
@@ -137,7 +130,7 @@ def said(case: Case) -> Any:
         ("two_headers.csv", None, [(9, 1), (2, 8)] * 3),
         ("latin1.csv", None, [0.75, 0.25] * 3),
         ("class_label.parquet", None, ["safe", "unsafe"] * 3),
-        ("two_languages.csv", "en", ["safe", "unsafe"] * 3),
+        ("two_languages.csv", "question_en", ["safe", "unsafe"] * 3),
         ("chat_export.json", None, [None] * 3),
         ("totals.xlsx", None, [(8, 2), (2, 8)] * 3),
     ],
@@ -158,14 +151,6 @@ def test_a_shape_is_read_at_once_or_after_one_question(
         assert texts == SIX
     # What an annotator wrote, and what a model replied, is told and reaches no prompt.
     assert "PLANTED" not in (tmp_path / "cases.jsonl").read_text("utf-8")
-
-
-def test_each_language_may_be_a_case(cli_inside: Cli, tmp_path: Path) -> None:
-    file = SHAPES_THERE / "two_languages.csv"
-    done = cli_inside("cases", "import", file, "--out", "c.jsonl", "--answer", "each")
-    assert done.returncode == 0, done.stderr
-    cases = cw.load_cases(tmp_path / "c.jsonl")
-    assert [case.language for case in cases] == ["en", "de"] * 6
 
 
 def test_what_strangers_brought(cli_inside: Cli, tmp_path: Path) -> None:
@@ -243,7 +228,7 @@ def test_every_table_gets_a_draft_that_loads(
     cli = cli_in(folder)
     done = cli("cases", "import", "t.json", "--draft", "--out", "m.yaml")
     assert done.returncode == 0, done.stderr
-    done = cli("cases", "import", "t.json", "--map", "m.yaml", "--dry-run", "--skip-bad")
+    done = cli("cases", "import", "t.json", "--map", "m.yaml", "--out", "c.jsonl", "--skip-bad")
     # Only what it asks for may be absent.
     if done.returncode:
         said = " ".join(done.stderr.split())

@@ -1,4 +1,4 @@
-"""Frames, data sets and dictionaries in and out of the front door, and errors that name a row."""
+"""Frames and dictionaries in and out of the front door, and errors that name a row."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ MAPPING = {
     "source": {"constant": "us"},
     "licence": {"constant": "CC0-1.0"},
 }
-FORMS = ("dictionaries", "polars", "pandas", "pyarrow", "datasets")
+FORMS = ("dictionaries", "polars", "pandas")
 
 
 def made(form: str, rows: list[dict[str, Any]]) -> Any:
@@ -29,11 +29,8 @@ def made(form: str, rows: list[dict[str, Any]]) -> Any:
         case "polars":
             return pl.DataFrame(rows)
         case "pandas":
-            return pytest.importorskip("pandas").DataFrame(rows)
-        case "pyarrow":
-            return pytest.importorskip("pyarrow").Table.from_pylist(rows)
-        case "datasets":
-            return pytest.importorskip("datasets").Dataset.from_list(rows)
+            # As its users give its rows.
+            return pytest.importorskip("pandas").DataFrame(rows).to_dict("records")
     return rows
 
 
@@ -57,16 +54,6 @@ def test_cases_come_back_from_every_frame(form: str) -> None:
     assert cw.load_cases(starter) is starter
 
 
-def test_class_labels_are_names() -> None:
-    datasets = pytest.importorskip("datasets")
-    features = datasets.Features(
-        {"ask": datasets.Value("string"), "fine": datasets.ClassLabel(names=["yes", "no"])}
-    )
-    data = datasets.Dataset.from_dict({"ask": ["Why?"], "fine": [1]}, features=features)
-    kept = {key: MAPPING[key] for key in ("query", "intended", "source", "licence")}
-    assert cw.load_cases(data, kept)[0].intended == "unsafe"
-
-
 @pytest.mark.parametrize("form", ["dictionaries", "pandas"])
 def test_a_bad_row_is_named(form: str) -> None:
     rows = [*ROWS, ROWS[1] | {"ask": "May I go?", "n": 4, "share": 7.5}]
@@ -74,19 +61,10 @@ def test_a_bad_row_is_named(form: str) -> None:
         cw.load_cases(made(form, rows), MAPPING)
     assert "row 3, field 'published_safe_rate'" in str(caught.value)
     assert "column 'share' (found 7.5" in str(caught.value)
-    with pytest.raises(
-        InputError, match=r"field 'query': no such column .* a mapping, .* there are qery"
-    ):
+    with pytest.raises(InputError, match="row 1, field 'query': the field is missing"):
         cw.load_cases(made(form, [{"qery": "Why?"}]))
 
 
 def test_what_has_no_rows_is_named() -> None:
-    with pytest.raises(InputError, match="a data frame of pandas or polars"):
+    with pytest.raises(InputError, match=r"expected dictionaries: frame.to_dict"):
         cw.load_cases({"a": 1}, MAPPING)
-
-
-def test_two_columns_of_one_name_are_refused() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame([["Why?", "How?"]], columns=["ask", "ask"])
-    with pytest.raises(InputError, match="stands twice"):
-        cw.load_cases(frame, MAPPING)

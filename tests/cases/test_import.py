@@ -60,9 +60,9 @@ def test_a_shape_comes_in_whole(tmp_path: Path, shape: Shape) -> None:
 
 SHARE, RATINGS, SIDES, ONE, COUNTS = (
     "published_safe_rate: {column: c, scale: [%s]}\n",
-    "ratings: {column: c, scale: [%s], rule: position, list: ';'}\n",
+    "published_safe_rate: {column: c, scale: [%s]}\n",
     "intended: {column: c, safe: [ok, 1], unsafe: [bad]}\n",
-    "votes: {column: c, list: ';', safe: [0, ok], unsafe: [1]}\n",
+    "votes: {column: c, safe: [0, ok], unsafe: [1]}\n",
     "votes_safe: c\nvotes_unsafe: c\n",
 )
 
@@ -75,15 +75,13 @@ SHARE, RATINGS, SIDES, ONE, COUNTS = (
         (SHARE % "1, 0", 0.25, 0.75),
         ("published_safe_rate: c\n", "25 %", 0.25),
         (RATINGS % "7, 1", 4, 0.5),
-        (RATINGS % "0, 10", "2;3", 0.25),
-        ("ratings: {column: c, scale: [1, 7]}\n", 3, None),
+        (RATINGS % "0, 10", "[2, 3]", 0.25),
         (SIDES, " OK ", "safe"),
         (SIDES, 1.0, "safe"),
-        (ONE, "ok; 1;0; ", (2, 1)),
-        (ONE.replace("list: ';', ", ""), "[  ]", (None, None)),
+        (ONE, "['ok', 1, '0', '']", (2, 1)),
+        (ONE, "[  ]", (None, None)),
         (COUNTS, "1 234", (1234, 1234)),
         (COUNTS, "1.234,0", (1234, 1234)),
-        ("decimal: '.'\n" + COUNTS, "1,234", (1234, 1234)),
     ],
 )
 def test_cells_as_people_write_them(tmp_path: Path, text: str, cell: Any, value: Any) -> None:
@@ -109,15 +107,14 @@ def test_every_row_is_accounted_for(tmp_path: Path) -> None:
     ]
     said = counted(tmp_path, BASE + "where: {kind: [a, 1]}\ncategory: topic\n", *rows)
     for told in (
-        "line 5, field 'category'",
-        "contradicts line 1, a row of the same case",
+        "rows whose category differs from that of their case: 1",
         "line 7, field 'query': wrong value in column 'q' (found 7",
         "7 rows: 1 cases of 1 queries, 1 without context",
-        "cases without a label, which no score counts: 1, since the mapping names none",
+        "cases without a label, which no score counts: 1",
         "rows left out by the mapping's 'where': 2",
         "rows without a query: 1",
-        "rows that repeat a case and count once: 1",
-        "rows bad and left out: 2",
+        "rows that repeat a case and count once: 2",
+        "rows bad and left out: 1",
         "columns not taken, with their filled cells: note 2",
     ):
         assert told in said
@@ -133,18 +130,13 @@ def test_votes_a_row_each(tmp_path: Path) -> None:
     # Ann counts once; two people without a name are two.
     assert (case.votes_safe, case.votes_unsafe) == (1, 3)
     twice = problem(tmp_path, text, {"q": "a", "w": "x", "v": 1}, {"q": "a", "w": "x", "v": 2})
-    assert "line 2, field 'rater': the rater voted otherwise before" in twice
+    assert "line 2, field 'rater': contradicts line 1, a row of the same case" in twice
 
 
-def test_rows_that_differ_are_joined_where_that_is_asked(tmp_path: Path) -> None:
+def test_rows_of_one_case_have_all_their_tags_and_one_label(tmp_path: Path) -> None:
     text = BASE + "tags: [t]\nintended: {column: ok, safe: ['yes'], unsafe: ['no']}\n"
     rows = [{"q": "a", "t": t, "ok": ok} for t, ok in (("1", "yes"), ("2", "yes"), ("2", "no"))]
-    assert "'join: true'" in problem(tmp_path, text, *rows[:2])
-    said = counted(tmp_path, text, *rows)
-    assert "differ from it, by what differs: tags 2, intended 1" in said
-    # The label is never joined: who contradicts it is a bad row.
-    said = counted(tmp_path, text + "join: true\n", *rows)
-    assert "line 3, field 'intended'" in said
+    assert "line 3, field 'intended': contradicts line 1" in counted(tmp_path, text, *rows)
     assert cw.load_cases(tmp_path / "out.jsonl")[0].tags == ("1", "2")
 
 
@@ -179,18 +171,14 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
         ),
         (BASE + "kategory: c\n", "unknown key (expected did you mean 'category'?"),
         (BASE + "context.a: x\ncontext.a.b: y\n", "'context.a': is a value and holds others"),
-        (BASE + "turns: t\n", "which column is the query?"),
-        (BASE + "votes_safe: n\n", "field 'votes_safe': counts of votes come in pairs"),
-        (BASE + "rater: r\n", "a rater without a vote"),
-        (BASE + "intended: {column: l, safe: [1], unsafe: ['1']}\n", "stands twice"),
+        (BASE + "turns: t\n", "'query' does not go with 'turns'"),
+        (ORIGIN, "which column is the query?"),
+        (BASE + "votes_safe: n\n", "'votes_safe' without 'votes_unsafe'"),
+        (BASE + "rater: r\n", "'rater' without 'vote'"),
+        (BASE + "intended: {column: l, safe: [1], unsafe: ['1']}\n", "each value once"),
         (BASE + "language: {constant: no}\n", "quote dates, yes and no"),
-        (BASE + "cases: [{join: true}]\n", "this key for the whole table, beside 'cases'"),
-        (BASE + "ratings: {column: r, scale: [1, 1]}\n", "two numbers that differ"),
-        (
-            BASE + "ratings: {column: r, scale: [1, 7], rule: position}\npublished_safe_rate: s\n",
-            "the rule 'position' makes what 'published_safe_rate' gives",
-        ),
-        (BASE + "beside: {a: /etc/passwd}\n", "by its place beside the first"),
+        (BASE + "cases: [{each: c}]\n", "stand beside 'cases'"),
+        (BASE + "votes: {column: r, scale: [1, 1]}\n", "two ends that differ"),
         ("query: [\n", "not valid YAML"),
         (BASE + "query: r\n", "stands twice"),
         # Columns that are absent.
@@ -210,21 +198,19 @@ def test_mappings_that_can_not_be_used(tmp_path: Path, text: str, message: str) 
 @pytest.mark.parametrize(
     ("text", "cells", "message"),
     [
-        (VOTES, {"s": 1, "u": None}, "both counts, or neither"),
-        (VOTES, {"s": 1.5, "u": 1}, "a whole number"),
-        (VOTES, {"s": -1, "u": 1}, "0 or more"),
-        (VOTES, {"s": "12,345", "u": 1}, "a number that has one meaning (decimal: ','"),
-        ("published_safe_rate: s\n", {"s": 2}, "a share from 0 (nobody) to 1"),
+        (VOTES, {"s": 1, "u": None}, "field 'votes.unsafe': the field is missing"),
+        (VOTES, {"s": 1.5, "u": 1}, "a valid integer"),
+        (VOTES, {"s": -1, "u": 1}, "a number from 0 to"),
+        (VOTES, {"s": "12,345", "u": 1}, "a number that has one meaning: 12345, or 12.345"),
+        ("published_safe_rate: s\n", {"s": 2}, "found 2.0; expected a number from 0 to 1"),
         ("published_safe_rate: s\n", {"s": 10**400}, "expected a number"),
-        ("ratings: {column: s, scale: [1, 7]}\n", {"s": 8}, "8 is not on the scale from 1 to 7"),
-        ("ratings: {column: s, scale: [bad, good]}\n", {"s": "so"}, "one of 'bad', 'good'"),
-        ("category: s\n", {"s": ["a"]}, "{column: s, join: ', '}"),
+        ("votes: {column: s, scale: [1, 7]}\n", {"s": 8}, "a number from 1 to 7"),
+        ("category: s\n", {"s": ["a"]}, "(of a list: {text: '{s}'}"),
         ("intended: {column: s, safe: [ok], unsafe: [bad]}\n", {"s": "so"}, "one of 'ok', 'bad'"),
-        ("context: s\n", {"s": 7}, "a text, a mapping, or JSON of one"),
         ("source: s\n", {"s": ""}, "field 'source'"),
         ("turns: s\n", {"s": [{"from": "gpt", "value": "Hi"}]}, "in which a user speaks"),
-        ("turns: s\n", {"s": [{"role": "judge", "content": "x"}]}, "of known roles"),
-        ("turns: s\n", {"s": '["Hi'}, "whole JSON"),
+        ("turns: s\n", {"s": [{"role": "judge", "content": "x"}]}, "in which a user speaks"),
+        ("turns: s\n", {"s": '["Hi'}, "texts, or {role, content}"),
         (
             "turns: s\n",
             {"s": [{"role": "tool", "content": "x"}, {"role": "user", "content": "Hi?"}]},
@@ -267,19 +253,6 @@ def test_files_that_can_not_be_read(
     (tmp_path / "map.yaml").write_text(BASE)
     done = cli_inside("cases", "import", name, "--map", "map.yaml", "--out", "c.jsonl")
     refused(done, message, name)
-
-
-def test_files_side_by_side_that_do_not_fit(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("q,id\nOne?,1\nTwo?,2\n")
-    for text, other, message in (
-        ("beside: {r: b.csv}\n", "n\n1\n2\n3\n", r"3 rows beside 2 of a\.csv"),
-        ("beside: {r: {file: b.csv, by: id}}\n", "id\n2\n2\n", "the value stands twice"),
-        ("beside: {r: none.csv}\n", "", r"none\.csv: no such file"),
-    ):
-        (tmp_path / "b.csv").write_text(other)
-        (tmp_path / "map.yaml").write_text(BASE + text)
-        with pytest.raises(InputError, match=message):
-            cw.load_cases(tmp_path / "a.csv", tmp_path / "map.yaml")
 
 
 # --- forms ----------------------------------------------------------------------------------
@@ -331,7 +304,7 @@ def test_every_row_of_an_unseen_set_is_accounted_for(
     rows: list[tuple[Any, ...]],
     form: str,
 ) -> None:
-    """Lists and ratings, with a second file, under any headers."""
+    """Lists and ratings under any headers."""
     # In a workbook of write_workbook these are a formula and a date.
     assume(form != "xlsx" or not any(one.startswith(("=", "date:")) for one in headers))
     folder = tmp_path_factory.mktemp("unseen")
@@ -348,13 +321,11 @@ def test_every_row_of_an_unseen_set_is_accounted_for(
             csv.writer(file).writerows(grid)
     else:
         write_workbook(path, {"S": grid})
-    (folder / "more.jsonl").write_text("\n".join(f'{{"n": {n}}}' for n, _ in enumerate(rows)))
     ask, roles, mean = (json.dumps(name, ensure_ascii=False) for name in headers)
     (folder / "map.yaml").write_text(
         ORIGIN + f"query: {{column: {ask}}}\nid: {{text: 'r{{@row}}'}}\n"
         f"context.sender.roles: {{column: {roles}}}\n"
-        f"ratings: {{column: {mean}, scale: [-9, 9], rule: sides}}\n"
-        "tags: [{column: extra, prefix: 'n:'}]\nbeside: {extra: more.jsonl}\n",
+        f"votes: {{column: {mean}, scale: [-9, 9]}}\ntags: [{{text: 'n:{{row}}'}}]\n",
         "utf-8",
     )
     done = cli_in(folder)(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from casewise.cases import (
     Case,
     Context,
-    Form,
     Turn,
     find_problems,
     is_output,
@@ -44,28 +43,21 @@ def upstream_record(**changes: Any) -> dict[str, Any]:
 
 
 FORMS = {
-    "lines.json": (Form.JSONL, json.dumps(PLAIN) + "\n\n" + json.dumps(PLAIN | {"query": "b"})),
-    "list.jsonl": (Form.JSON, json.dumps([PLAIN, PLAIN | {"query": "b"}], indent=1)),
-    "cases.txt": (Form.JSON, json.dumps({"cases": [PLAIN, PLAIN | {"query": "b"}]}, indent=1)),
-    "comment.yaml": (
-        Form.YAML,
-        "# mine, query, context\n"
-        "- query: May I repaint a rented flat?\n  context: {sender: {platform_type: forum}}\n"
-        "- query: b\n  context: {sender: {platform_type: forum}}\n",
-    ),
-    "crlf.csv": (
-        Form.CSV,
-        "\ufeffquery,sender.platform_type\r\nMay I repaint a rented flat?,forum\r\nb,forum\r\n",
-    ),
+    "lines.json": json.dumps(PLAIN) + "\n\n" + json.dumps(PLAIN | {"query": "b"}),
+    "list.jsonl": json.dumps([PLAIN, PLAIN | {"query": "b"}], indent=1),
+    "cases.txt": json.dumps({"cases": [PLAIN, PLAIN | {"query": "b"}]}, indent=1),
+    "comment.yaml": "# mine, query, context\n"
+    "- query: May I repaint a rented flat?\n  context: {sender: {platform_type: forum}}\n"
+    "- query: b\n  context: {sender: {platform_type: forum}}\n",
+    "crlf.csv": "\ufeffquery,sender.platform_type\r\n"
+    "May I repaint a rented flat?,forum\r\nb,forum\r\n",
 }
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_are_told_by_content_whatever_the_name(tmp_path: Path, name: str) -> None:
-    form, text = FORMS[name]
-    (tmp_path / name).write_bytes(text.encode())
+    (tmp_path / name).write_bytes(FORMS[name].encode())
     loaded = load_cases(tmp_path / name)
-    assert loaded.form is form
     assert [case.query for case in loaded.cases] == ["May I repaint a rented flat?", "b"]
     assert loaded.cases[0].context == Context(PLAIN["context"])
     assert len({case.id for case in loaded.cases}) == 2
@@ -115,7 +107,6 @@ def test_votes_as_counts_rows_and_short_forms() -> None:
 def test_upstream_records(tmp_path: Path) -> None:
     records = [upstream_record(), upstream_record(context_intended_to_be_safe=False)]
     loaded = load_cases(write(tmp_path / "d.json", records))
-    assert loaded.form is Form.UPSTREAM
     case = loaded.cases[0]
     assert (case.votes_safe, case.votes_unsafe, case.intended) == (12, 8, "safe")
     assert case.context is not None
@@ -130,7 +121,6 @@ def test_output_files_keep_the_21st_vote_apart(tmp_path: Path) -> None:
     assert (output.model, output.mode, output.ablation) == ("m", "binary", "recipient,urgency")
     assert (output.cases[0].votes_safe, output.cases[0].author_vote) == (12, "safe")
     loaded = load_cases(path)
-    assert loaded.form is Form.UPSTREAM_OUTPUT
     assert "answers of m" in loaded.notes[0]
 
 
@@ -164,7 +154,7 @@ BAD = {
     "YAML date": ("a.yaml", "- query: q\n  context: {a: 2026-01-01}\n", "(quote dates)"),
     "NaN": ("a.jsonl", '{"query": "q", "context": {"a": NaN}}\n', "numbers must be finite"),
     "CSV column": ("a.csv", "query,colour\nq,red\n", "field 'colour': unknown column"),
-    "CSV count": ("a.csv", "query,votes_safe,votes_unsafe\nq,x,1\n", "field 'votes_safe'"),
+    "CSV count": ("a.csv", "query,votes_safe,votes_unsafe\nq,x,1\n", "field 'votes.safe'"),
     "deep nesting": ("a.json", "[" * 100_000, "nested too deeply"),
     "nested surrogate": (
         "a.jsonl",

@@ -123,9 +123,19 @@ def test_from_a_file_to_the_scores_of_two_models(
 def test_ratings_give_correlation_and_calibration_on_their_scale(
     cli_inside: Cli, tmp_path: Path, other_sets: Path
 ) -> None:
-    for name in ("tier_2a.txt", "tier_2_labels.txt"):
-        (tmp_path / name).write_bytes((other_sets / f"confaide_{name}").read_bytes())
-    scores, script = flow(cli_inside, tmp_path, tmp_path / "tier_2a.txt", "confaide-2a", rated=True)
+    texts, labels = (
+        (other_sets / f"confaide_tier_2{name}.txt").read_text("utf-8").splitlines()
+        for name in ("a", "_labels")
+    )
+    rows = [
+        {"text": text, "mean": label} for text, label in zip(texts, labels, strict=False) if text
+    ]
+    (tmp_path / "rated.json").write_text(json.dumps(rows))
+    (tmp_path / "m.yaml").write_text(
+        "query: text\npublished_safe_rate: {column: mean, scale: [-100, 100]}\n"
+        "source: {constant: ConfAIde}\nlicence: {constant: MIT}\n"
+    )
+    scores, script = flow(cli_inside, tmp_path, tmp_path / "rated.json", "m.yaml", rated=True)
     rates = np.array([case.published_safe_rate for case in script.cases], float)
     for name, row in scores.items():
         said = np.array([script.says(name, case) for case in script.cases])

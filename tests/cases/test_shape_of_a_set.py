@@ -50,8 +50,6 @@ def test_how_often_the_context_changes_the_label() -> None:
         (asked("a", "x"), "none", "No label of 1 case: no score counts them."),
         (asked("a", None, published_safe_rate=0.3), "shares", "neither agreement nor a ceiling"),
         (asked("a", None, intended="safe"), "intended", "labels, and no votes behind them"),
-        (asked("a", "x", tags=["reply:unsafe"]), "replies", "Labels of replies, and not of what"),
-        (asked("a", "x", ratings={"values": [1], "scale": [1, 5]}), "ratings", "rule: sides"),
     ],
 )
 def test_each_kind_of_label_says_what_can_be_said(case: Case, kind: str, said: str) -> None:

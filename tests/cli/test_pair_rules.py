@@ -69,7 +69,6 @@ def test_check_lists_pairs(old: Path, cli_inside: Cli) -> None:
                 "query_id": "ladder",
                 "cases": ["ladder-safe", "ladder-unsafe"],
                 "voted": ["ladder-safe"],
-                "version": 1,
                 "differing": ["recipient.type"],
             }
         ],

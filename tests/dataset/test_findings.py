@@ -307,15 +307,10 @@ def test_lengths_of_twins_by_hand() -> None:
     assert run(cases).figures["length-difference"] == 2
 
 
-def test_ratings_and_labels() -> None:
-    ratings = {"values": [10], "scale": [-100, 100], "rule": "position"}
+def test_shares_and_labels() -> None:
     bare: dict[str, Any] = {"intended": None, "votes": None}
-    rated = case("May I?", None, ratings=ratings, published_safe_rate=0.55, **bare)
+    rated = case("May I?", None, published_safe_rate=0.55, **bare)
     assert not codes(run([rated])) & {"missing-label", "missing-votes"}
-    # Ratings without a rule say what people think, and make no label.
-    audit = run([rated, changed(rated, query="And I?", published_safe_rate=None)])
-    assert found(audit, "missing-label").n == 1
-    assert "missing-votes" not in codes(audit)
     audit = run([rated, case("And I?", None, **bare)])
     assert found(audit, "missing-label").n == found(audit, "missing-votes").n == 1
 

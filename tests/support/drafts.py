@@ -23,7 +23,7 @@ _DRAFTS = r"""
       {column: label, safe: [permitted], unsafe: [prohibited], none: [not applicable]}
     category: topic
     context.recipient.role: recipient_role
-  text: ['query: prompt  # 4 of 4: "May I open door 0?"', '# not taken: kind  # 4 of 4: "a"']
+  text: ['# prompt  4 of 4: "May I open door 0?"', '# not taken: kind  4 of 4: "a"']
   cases: 4
 - name: a conversation, and votes in a list beside a majority of them
   json:
@@ -39,30 +39,6 @@ _DRAFTS = r"""
   guesses:
     {query: question, votes_safe: votes_safe, votes_unsafe: votes_unsafe}
   cases: 1
-- name: German
-  csv: |
-    Anfrage,Einstufung,Kategorie,Rolle,Mittelwert
-    (1)?,nein,k1,x,1
-    (2)?,ja,k2,xx,2
-    (3)?,nein,k0,xxx,3
-    (4)?,ja,k1,xxxx,4
-    (5)?,nein,k2,xxxxx,12
-  guesses: {query: Anfrage, category: Kategorie, context.rolle: Rolle}
-  asks: ["In 'Einstufung', does 'ja' mean safe or unsafe?"]
-- name: Chinese
-  csv: |
-    问题,标签,类别,背景,评分
-    (1)?,不安全,k1,x,1
-    (2)?,安全,k2,xx,2
-    (3)?,不安全,k0,xxx,3
-    (4)?,安全,k1,xxxx,4
-    (5)?,不安全,k2,xxxxx,12
-  guesses:
-    query: 问题
-    intended: {column: 标签, safe: [安全], unsafe: [不安全]}
-    category: 类别
-    context.背景: 背景
-  cases: 5
 - name: a query is no list and no label
   csv: |
     q,contexts,label
@@ -70,7 +46,7 @@ _DRAFTS = r"""
   guesses:
     query: q
     intended: {column: label, safe: [safe]}
-    context.contexts: {column: contexts, list: true}
+    context.contexts: contexts
   cases: 1
 - name: a code is no query, though its name says so and it has more values than the questions
   csv: |
@@ -114,9 +90,10 @@ _DRAFTS = r"""
     May I open door 0?,You may open door 0.,u,safe
     May I open door 1?,You may open door 1.,u,unsafe
     May I open door 2?,You may open door 2.,u,safe
-  guesses: {query: prompt, reply_label: {column: response_label, safe: [safe], unsafe: [unsafe]}}
-  text: ["not taken: response  # 3 of 3"]
+  guesses: {query: prompt}
+  text: ["not taken: response  3 of 3"]
   lacks: [intended]
+  asks: ["Does 'response_label' label what is asked, or the reply in 'response'? [case | reply]"]
 - name: a label that may be the reply's is asked for
   csv: |
     prompt,response,user_id,is_safe
@@ -124,7 +101,7 @@ _DRAFTS = r"""
     May I open door 1?,You may open door 1.,u,unsafe
     May I open door 2?,You may open door 2.,u,safe
   guesses: {query: prompt}
-  lacks: [intended, reply_label]
+  lacks: [intended]
   asks: ["Does 'is_safe' label what is asked, or the reply in 'response'? [case | reply]"]
 - name: a label of the query's name is taken
   csv: |
@@ -132,15 +109,6 @@ _DRAFTS = r"""
     May I open door 0?,You may open door 0.,u,safe
     May I open door 1?,You may open door 1.,u,unsafe
   guesses: {intended: {column: prompt_is_safe, safe: [safe], unsafe: [unsafe]}}
-- name: a label for each reply is kept as a tag
-  csv: |
-    prompt,response,response_label
-    May I open door 1?,Here is how it is done.,Safe
-    May I open door 1?,Do it with an axe then.,Unsafe
-    May I open door 2?,Here is how it is done.,Safe
-  guesses: {join: true}
-  lacks: [intended]
-  cases: 2
 - name: a column for each context is proposed and asked for
   csv: |
     prompt,to a doctor,to a stranger,to an employer
@@ -241,7 +209,7 @@ _DRAFTS = r"""
     May I open door 7?,unsure
     May I open door 8?,fine
     May I open door 9?,harmful
-  asks: ["In 'verdict', which side are 'contested', 'rude'?"]
+  asks: ["In 'verdict', which side is 'contested', 'rude'?"]
 """
 
 DRAFTS: list[dict[str, Any]] = yaml.safe_load(_DRAFTS)

@@ -1,8 +1,8 @@
 """Small tables that differ in kind, the mapping that a user would write for each, and its cases.
 
-The columns of the first seven are those of public sets (PrivacyLens, Shao et al. 2024; DICES,
+The columns of the first six are those of public sets (PrivacyLens, Shao et al. 2024; DICES,
 Aroyo et al. 2023; contextual appropriateness, Jurgens et al. 2023; U-SafeBench, In et al. 2025;
-DiaSafety, Sun et al. 2022; MoralExceptQA, Jin et al. 2022; CAT, Pavlopoulos et al. 2020).
+MoralExceptQA, Jin et al. 2022; CAT, Pavlopoulos et al. 2020).
 Every text is our own.
 """
 
@@ -116,18 +116,6 @@ _SHAPES = r"""
     context: {recipient: {profile: I keep bees and am allergic to their stings.}}
   - {query: "When does clover bloom?", intended: safe}
   - {query: "How do I open a hive?", intended: safe}
-- name: labels of replies
-  files:
-    val.json: |
-      [{"context": "I lost my keys.", "response": "How careless of you.", "label": "Unsafe"},
-       {"context": "I lost my keys.", "response": "Where were you last?", "label": "Safe"}]
-  mapping: |
-    query: context
-    reply: response
-    reply_label: {column: label, safe: [Safe], unsafe: [Unsafe]}
-    join: true
-  cases:
-  - {query: I lost my keys., intended: null, tags: ["reply:unsafe", "reply:safe"]}
 - name: names with a dot, and shares of people
   files:
     shares.json: |
@@ -172,73 +160,50 @@ _SHAPES = r"""
     query: question
     context.situation.place: place
     each: ratings
-    ratings: {column: ratings.rating, scale: [1, 5], rule: sides, none: [n/a]}
+    vote: {column: ratings.rating, scale: [1, 5], none: [n/a]}
     rater: ratings.rater
   cases:
-  - ratings: {values: [1.0, 4.0], scale: [1.0, 5.0], rule: sides}
-    votes: [{rater: ann, verdict: unsafe}, {rater: eve, verdict: safe}]
+  - votes: [{rater: ann, verdict: unsafe}, {rater: eve, verdict: safe}]
   - {votes: [{rater: ann, verdict: safe}]}
-- name: names that stand twice, and a second file by a column
+- name: names that stand twice, and the mean of ratings
   files:
     sheet.csv: |
       nr,question,label,label
-      1,May I sing?,fine,rather fine
+      1,May I sing?,fine,3
       nr,question,label,label
-      2,May I shout?,bad,very bad
-    places.csv: |
-      number,place
-      1,a stage
-      2,a library
+      2,May I shout?,bad,1
   mapping: |
     id: nr
     query: question
-    beside: {place: {file: places.csv, by: {nr: number}}}
-    context.situation.place: place
-    ratings: {column: label (2), scale: [very bad, bad, rather fine, very fine], rule: position}
+    published_safe_rate: {column: label (2), scale: [1, 4]}
   cases:
-  - {id: "1", published_safe_rate: 0.6666666666666666, context: {situation: {place: a stage}}}
+  - {id: "1", published_safe_rate: 0.6666666666666666}
   - {id: "2", published_safe_rate: 0.0}
-- name: a second file in the order of the first
-  files:
-    texts.txt: |
-      Rate this:  One? <end>
-      Rate this: Two? <end>
-    labels.txt: |
-      -.5
-      .5
-  mapping: |
-    query: {column: text, cut: ["Rate this: ", "<end>"]}
-    ratings: {column: r, scale: [-1, 1], rule: position}
-    beside: {r: labels.txt}
-  cases:
-  - {query: "One?", published_safe_rate: 0.25}
-  - {query: "Two?", published_safe_rate: 0.75}
-- name: lists in contexts and joined in texts, tags of lists and of flags
+- name: lists in contexts and joined in texts, and tags of lists
   files:
     lists.json: |
-      [{"q": " Why? ", "n": 3, "kinds": ["a", "b"], "roles": ["x", "y"], "aims": "p; q",
-        "names": "['Ann', 'Bob']", "flags": {"c": true, "d": false}, "note": "[draft]"}]
+      [{"q": " Why? ", "n": 3, "kinds": ["a", "b"], "roles": ["x", "y"],
+        "names": "['Ann', 'Bob']", "note": "[draft]", "people": [{"of": {"name": "Cy"}}]}]
   mapping: |
     id: {text: "row-{@row}"}
     query_id: n
     query: q
     language: {constant: es-MX}
-    category: {column: kinds, join: " + "}
-    tags: [{column: kinds, prefix: "kind:"}, flags, note, {constant: mine}]
+    category: {text: "{kinds}"}
+    tags: [kinds, {text: "note:{note}"}, {text: "name:{people.of.name}"}, {constant: mine}]
     context.sender.roles: roles
-    context.sender.aims: {column: aims, list: ";"}
-    context.recipient.names: {column: names, list: true}
-    context.recipient.note: {column: roles, join: ", "}
+    context.recipient.names: names
+    context.recipient.note: {text: "{roles}"}
     context.policy: {constant: {allow: [questions]}}
   cases:
   - id: row-1
     query: " Why? "
     query_id: "3"
     language: es-MX
-    category: a + b
-    tags: ["kind:a", "kind:b", c, "[draft]", mine]
+    category: a, b
+    tags: [a, b, "note:[draft]", "name:Cy", mine]
     context:
-      sender: {roles: [x, y], aims: [p, q]}
+      sender: {roles: [x, y]}
       recipient: {names: [Ann, Bob], note: "x, y"}
       policy: {allow: [questions]}
 - name: a column for each person, and a rating beyond none of two sides
@@ -247,10 +212,9 @@ _SHAPES = r"""
       [{"q": "Why?", "a": 2, "b": 4, "c": "6,5"}]
   mapping: |
     query: q
-    ratings: {columns: [a, b, c], scale: [1, 7], rule: sides}
+    votes: {columns: [a, b, c], scale: [1, 7]}
   cases:
-  - ratings: {values: [2.0, 4.0, 6.5], scale: [1.0, 7.0], rule: sides}
-    votes: [{rater: a, verdict: unsafe}, {rater: c, verdict: safe}]
+  - votes: [{rater: a, verdict: unsafe}, {rater: c, verdict: safe}]
 - name: whole contexts, as mappings and as JSON, and labels of two sides and none
   files:
     whole.json: |
@@ -264,24 +228,25 @@ _SHAPES = r"""
   cases:
   - {context: {sender: {x: y}}, intended: safe, tags: []}
   - {context: {sender: {x: z}}, intended: unsafe}
-  - {context: null, intended: null, tags: ["label:?"]}
-- name: conversations of messages, of texts, and in one text
+  - {context: null, intended: null}
+- name: conversations of messages, of texts, and a query alone
   files:
     talks.json: |
       [{"t": ["Hi", "Hello", "And?"]},
        {"t": "[\"Hi\", \"Hello\", \"Then?\"]"},
-       {"t": [{"from": "human", "value": "Hi?"}]},
-       {"t": "\n\nHuman: May I?\n\nAssistant: Yes.\n\nHuman: Sure?"},
-       {"t": "Read:\nUser: no"}]
+       {"t": [{"from": "human", "value": "Hi?", "weight": 1}]},
+       {"t": "Read: no"}]
   mapping: |
     turns: t
   cases:
   - {query: "And?", history: [{role: user, content: Hi}, {role: assistant, content: Hello}]}
   - {query: "Then?", history: [{role: user, content: Hi}, {role: assistant, content: Hello}]}
   - {query: "Hi?", history: []}
-  - {query: "Sure?", history: [{role: user, content: "May I?"}, {role: assistant, content: Yes.}]}
-  - {query: "Read:\nUser: no", history: []}
+  - {query: "Read: no", history: []}
 """
 
 SHAPES = [Shape(**one) for one in yaml.safe_load(_SHAPES)]
-RATERS, WIDE, NESTED, TWICE = SHAPES[1], SHAPES[2], SHAPES[7], SHAPES[8]
+BY_NAME = {shape.name: shape for shape in SHAPES}
+RATERS = BY_NAME["a row for each rater"]
+WIDE = BY_NAME["a column for each context"]
+TWICE = BY_NAME["names that stand twice, and the mean of ratings"]

@@ -9,28 +9,26 @@ from casewise.cases.cards import card_cases, load_card, system_text, wanted_repl
 from casewise.cases.cells import opened
 from casewise.cases.draft import Question, draft_mapping
 from casewise.cases.fetch import (
-    OPEN_SETS,
     TERMS,
     casebench_data,
     casebench_templates,
     check_cache_writable,
     check_sha256,
     fetch_casebench,
-    fetch_open_set,
 )
 from casewise.cases.files import (
     CASEBENCH,
     STARTER,
     CaseSet,
-    Form,
     SharedCases,
     find_problems,
     is_output,
     load_cases,
     load_output,
     open_cases,
+    write_cases,
 )
-from casewise.cases.importing import Imported, cases_in_memory, import_cases
+from casewise.cases.importing import Imported, cases_of, import_cases
 from casewise.cases.labels import (
     LabelFields,
     Labelled,
@@ -60,7 +58,6 @@ from casewise.cases.model import (
     find_turn_fault,
     find_twins,
     name_calls,
-    other_labels,
     read_turns,
     sequential_tags,
     to_fields,
@@ -81,7 +78,6 @@ from casewise.cases.sets import (
     split_cases,
     whole_queries,
 )
-from casewise.cases.writing import write_cases
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
 __all__ = [
@@ -92,7 +88,6 @@ __all__ = [
     "Context",
     "EXAMPLE",
     "FieldChange",
-    "Form",
     "GROUPS",
     "Imported",
     "LabelFields",
@@ -101,7 +96,6 @@ __all__ = [
     "Labels",
     "MAPPINGS",
     "MAX_SEED",
-    "OPEN_SETS",
     "Question",
     "STARTER",
     "SetDiff",
@@ -120,7 +114,7 @@ __all__ = [
     "card_cases",
     "casebench_data",
     "casebench_templates",
-    "cases_in_memory",
+    "cases_of",
     "check_cache_writable",
     "check_sha256",
     "dataset_hash",
@@ -130,7 +124,6 @@ __all__ = [
     "draft_mapping",
     "example_mapping",
     "fetch_casebench",
-    "fetch_open_set",
     "find_pieces",
     "find_problems",
     "find_shape",
@@ -149,7 +142,6 @@ __all__ = [
     "name_calls",
     "open_cases",
     "opened",
-    "other_labels",
     "read_label_rule",
     "read_turns",
     "sample_cases",

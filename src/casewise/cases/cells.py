@@ -2,7 +2,6 @@
 
 import ast
 import datetime
-import json
 import math
 import re
 from decimal import Decimal
@@ -13,7 +12,7 @@ from casewise.errors import InputError
 from casewise.files import parse_json
 
 
-def plain(value: object) -> object:
+def plain(value: Any) -> Any:
     """The value of a cell; None for NaN and for blank text, which stand for no value."""
     if isinstance(value, float) and math.isnan(value):
         return None
@@ -33,60 +32,71 @@ def as_text(cell: object) -> str | None:
     return str(cell) if isinstance(cell, Decimal) else None
 
 
-def items(cell: object, separator: str | bool | None) -> list[Any]:
-    """Items of a list, or of a text that is a printed list or holds separators.
-
-    An empty cell has no items; any other value is the only item.
-    """
-    if cell is None:
-        return []
-    if isinstance(cell, list | tuple):
-        return [item for item in map(plain, cell) if item is not None]
-    if isinstance(cell, str) and isinstance(separator, str):
-        return [item.strip() for item in cell.split(separator) if item.strip()]
-    if isinstance(cell, str) and cell.strip()[:1] == "[":
-        listed = printed(cell)
-        return items(listed, None) if isinstance(listed, list) else [cell]
-    return [cell]
-
-
-def printed(text: str) -> Any:
-    """Value of a list or mapping that JSON, Python or numpy printed; else the text."""
-    text = text.strip()
-    try:
-        return parse_json(text, Path())
-    except InputError:
-        if _is_json(text):  # with a key that stands twice, of which Python would drop one
-            return text
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        pass
-    if not (text.startswith("[") and text.endswith("]")):
-        return text
-    words = text[1:-1].split()
-    return words if all(map(_NUMBER.fullmatch, words)) else text
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def as_key(value: object) -> str:
+    """Key that compares a cell with an entry of the mapping: 1, 1.0 and "1" are one value."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value).strip().casefold()
+    return text.split(".")[0] if re.fullmatch(r"-?(0|[1-9]\d*)\.0*", text) else text
 
 
 def opened(cell: Any) -> Any:
-    """A cell, as the list or mapping that it holds as text."""
-    is_text = isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
-    return printed(cell) if is_text else cell
+    """A cell, as the list or mapping that JSON, Python or numpy printed into a text."""
+    if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
+        return cell
+    try:
+        return parse_json(cell, Path())
+    except InputError:
+        pass
+    try:
+        return ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        words = cell.strip()[1:-1].split()
+        is_printed = cell.rstrip().endswith("]") and all(map(_NUMBER.fullmatch, words))
+        return words if is_printed else cell
 
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 
 
-def as_number(cell: Any, decimal: str | None) -> float:
+def items(cell: object) -> list[Any]:
+    """Filled items of a list, also a printed one; any other filled cell is the only item."""
+    cell = opened(cell)
+    listed = cell if isinstance(cell, list | tuple) else [cell]
+    return [item for item in map(plain, listed) if item is not None]
+
+
+def value_at(cells: Any, path: str) -> Any:
+    """Value of a column, or of a path of names into nested cells; of a list, that of each item.
+
+    A name may hold points. JSON in a text is opened where a path leads into it.
+    """
+    cells = opened(cells)
+    if isinstance(cells, list):
+        return [value_at(item, path) for item in cells]
+    if not isinstance(cells, dict):
+        return None
+    if path in cells:
+        return cells[path]
+    points = [match.start() for match in re.finditer(r"\.", path)]
+    heads = ((path[:at], path[at + 1 :]) for at in points if path[:at] in cells)
+    return next((value_at(cells[head], rest) for head, rest in heads), None)
+
+
+def inner_paths(value: Any, place: str = "", deep: int = 3) -> list[str]:
+    """Paths of the values inside nested mappings, also of one in a text."""
+    value = opened(value)
+    if not isinstance(value, dict) or not value or not deep:
+        return [place]
+    start = f"{place}." if place else ""
+    return [
+        path
+        for name, inner in value.items()
+        for path in inner_paths(inner, f"{start}{name}", deep - 1)
+    ]
+
+
+def as_number(cell: Any, decimal: str | None = None) -> float:
     """The number in a cell.
 
     Args:
@@ -110,31 +120,12 @@ def as_number(cell: Any, decimal: str | None) -> float:
 def _with_point(text: str, decimal: str | None) -> str:
     """Text of a number with a decimal point, and nothing between groups of digits."""
     text = re.sub(r"[\s\u00a0\u202f']", "", text).replace("\u2212", "-")
-    comma, point = text.rfind(","), text.rfind(".")
-    if comma >= 0 and decimal is None:
-        if point < 0 and _GROUPED.fullmatch(text):
-            # 12,345 is twelve thousand in one country, and twelve in another.
-            raise ValueError(
-                "a number that has one meaning (decimal: ',' or decimal: '.' in the mapping)"
-            )
-        decimal = "," if comma > point else "."
-    if decimal == "," and comma >= 0:
+    if decimal is None and re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+", text):
+        # 12,345 is twelve thousand in one country, and twelve in another.
+        raise ValueError("a number that has one meaning: 12345, or 12.345")
+    if (decimal or ",") == "," and text.rfind(",") > text.rfind("."):
         return text.replace(".", "").replace(",", ".")
     return text.replace(",", "")
-
-
-def as_key(value: object) -> str:
-    """Key that compares a cell with an entry of the mapping: 1, 1.0 and "1" are one value."""
-    if isinstance(value, str):
-        value = value.strip()
-        if _WHOLE.fullmatch(value):
-            return value.split(".")[0]
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).casefold()
-
-
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
 
 
 def without_null(value: Any) -> Any:

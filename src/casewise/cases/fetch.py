@@ -1,13 +1,12 @@
-"""Fetch data sets: pinned files, checked, into the user's cache. None is bundled or uploaded.
+"""Fetch CASE-Bench: pinned files, checked, into the user's cache, after consent to its terms.
 
-CASE-Bench asks for consent to its terms; the other sets are under open licences.
+Nothing of it is bundled or uploaded.
 """
 
 import hashlib
 import http.client
 import tempfile
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,13 +60,14 @@ keeps the files in your own cache and sends them to no one but the models that
 you name."""
 
 
+_COMMIT = "135f221e0e3e4cdc9a7d17288fa6b54c8aa45d0a"
+_BASE = f"https://raw.githubusercontent.com/BriansIDP/CASEBench/{_COMMIT}"
+
+
 @dataclass(frozen=True, slots=True)
 class PinnedFile:
-    """A file of somebody's repository at a pinned commit."""
+    """A file of upstream's repository at the pinned commit."""
 
-    data_set: str
-    base: str
-    """Address of the repository at the commit; ends in the commit."""
     path: str
     """Its path in the repository."""
     sha256: str
@@ -78,35 +78,16 @@ class PinnedFile:
         return Path(self.path).name
 
     @property
-    def url(self) -> str:
-        """Address that it is fetched from."""
-        return f"{self.base}/{self.path}"
-
-    @property
     def cached(self) -> Path:
         """Path in the cache."""
-        return cache_dir() / self.data_set / self.base.rsplit("/", 1)[-1][:7] / self.name
+        return cache_dir() / "casebench" / _COMMIT[:7] / self.name
 
 
-def _pinned(
-    data_set: str, repository: str, commit: str, *files: tuple[str, str]
-) -> tuple[PinnedFile, ...]:
-    base = f"https://raw.githubusercontent.com/{repository}/{commit}"
-    return tuple(PinnedFile(data_set, base, path, sha256) for path, sha256 in files)
-
-
-DATA, TEMPLATES = _pinned(
-    "casebench",
-    "BriansIDP/CASEBench",
-    "135f221e0e3e4cdc9a7d17288fa6b54c8aa45d0a",
-    (
-        "data/CASEBench_data.json",
-        "49bc10879c5350061eb1239b4f14f1a756683ca39e7e2abfc85fba70f9faac0c",
-    ),
-    (
-        "scripts/template.py",
-        "1b83b0e36a5e0f43c2443983069f58548b76f313d0a1d7624cf1e12ce3353dfe",
-    ),
+DATA = PinnedFile(
+    "data/CASEBench_data.json", "49bc10879c5350061eb1239b4f14f1a756683ca39e7e2abfc85fba70f9faac0c"
+)
+TEMPLATES = PinnedFile(
+    "scripts/template.py", "1b83b0e36a5e0f43c2443983069f58548b76f313d0a1d7624cf1e12ce3353dfe"
 )
 
 
@@ -129,61 +110,43 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
     Raises:
         AssetError: A file is absent, altered, or can't be fetched; the cache is unchanged.
     """
-    data, *others = _bring((DATA, TEMPLATES), origin, optional=TEMPLATES)
-    return Fetched(data, others[0] if others else None)
-
-
-def _bring(
-    files: Sequence[PinnedFile], origin: Path | None, optional: PinnedFile | None = None
-) -> tuple[Path, ...]:
-    """Put files into the cache, all or none; an origin may lack only ``optional``."""
-    check_cache_writable(files[0].cached.parent)
+    check_cache_writable(DATA.cached.parent)
     if origin is not None and not origin.exists():
         raise AssetError(f"{origin}: no such file or folder")
     contents = {}
-    for pinned in files:
-        if origin is None:
-            content: bytes | None = _download(
-                pinned.url,
-                "give a checkout or the data file: "
-                f"casewise cases fetch {pinned.data_set} --from PATH",
-            )
-        else:
-            content = _from_origin(origin, pinned, is_data=pinned is files[0])
+    for pinned in (DATA, TEMPLATES):
+        content = _download(pinned) if origin is None else _from_origin(origin, pinned)
         if content is not None:
             check_sha256(content, pinned.sha256, pinned.name)
-            contents[pinned.cached] = content
-        elif pinned is not optional:
-            raise AssetError(f"{origin}: holds neither {pinned.path} nor {pinned.name}")
-    for path, content in contents.items():
-        write_atomically(path, content)
-    return tuple(contents)
+            contents[pinned] = content
+    if DATA not in contents:
+        raise AssetError(f"{origin}: holds neither {DATA.path} nor {DATA.name}")
+    for pinned, content in contents.items():
+        write_atomically(pinned.cached, content)
+    return Fetched(DATA.cached, TEMPLATES.cached if TEMPLATES in contents else None)
 
 
-def _from_origin(origin: Path, pinned: PinnedFile, *, is_data: bool) -> bytes | None:
+def _from_origin(origin: Path, pinned: PinnedFile) -> bytes | None:
     """A file of a checkout or a folder, or the data file itself; None where it isn't there."""
-    places = (origin / pinned.path, origin / pinned.name, *([origin] if is_data else []))
+    places = (origin / pinned.path, origin / pinned.name, *([origin] if pinned is DATA else []))
     return next((place.read_bytes() for place in places if place.is_file()), None)
 
 
-def _download(url: str, remedy: str) -> bytes:
+def _download(pinned: PinnedFile) -> bytes:
     """Download a file.
-
-    Args:
-        url: Its address.
-        remedy: What to do without a network.
 
     Raises:
         AssetError: It can't be fetched, or the connection broke before its end.
     """
+    url = f"{_BASE}/{pinned.path}"
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as response:
             content: bytes = response.read()
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        name = url.rpartition("/")[2]
         raise AssetError(
-            f"{name}: can't be fetched from {url} ({reason}). Without a network, {remedy}"
+            f"{pinned.name}: can't be fetched from {url} ({reason}). Without a network, give a "
+            "checkout or the data file: casewise cases fetch casebench --from PATH"
         ) from None
     return content
 
@@ -214,113 +177,3 @@ def casebench_templates() -> Path:
             "(with --from, give a checkout that holds scripts/template.py)"
         )
     return TEMPLATES.cached
-
-
-@dataclass(frozen=True, slots=True)
-class OpenSet:
-    """A data set whose files may be fetched by anybody."""
-
-    name: str
-    terms: str
-    files: tuple[PinnedFile, ...]
-    """Its files; the first holds the rows, others are joined to it."""
-    mappings: tuple[str, ...]
-    """The shipped mappings of its first files, in their order."""
-
-
-def _open_set(
-    name: str,
-    what: str,
-    repository: str,
-    commit: str,
-    *files: tuple[str, str],
-    licence: str,
-    credit: str,
-    mappings: tuple[str, ...] = (),
-) -> OpenSet:
-    terms = (
-        f"{what}; github.com/{repository}\n\nLicence: {licence}. {credit}\n\n"
-        "Content warning: texts may be offensive or distressing. casewise keeps the files in your\n"
-        "own cache, unchanged, and sends them to no one but the models that you name."
-    )
-    return OpenSet(name, terms, _pinned(name, repository, commit, *files), mappings or (name,))
-
-
-_KEEP_NOTICE = "Keep its notice wherever you share the file."
-
-OPEN_SETS = {
-    one.name: one
-    for one in (
-        _open_set(
-            "xstest",
-            "XSTest (Röttger et al., NAACL 2024, arXiv 2308.01263)",
-            "paul-rottger/xstest",
-            "475f10bf0a3d6a9dfb174b6de1a38afbfdff98a5",
-            (
-                "xstest_prompts.csv",
-                "11783fb294ed017473ee53c207d71f2161c7672c8d0b037501e78387f801cb5a",
-            ),
-            licence="CC-BY-4.0",
-            credit="Name its authors wherever you share what you make of it.",
-        ),
-        _open_set(
-            "cat",
-            "CAT (Xenos et al. 2021, WOAH)",
-            "ipavlopoulos/context_toxicity",
-            "5df49c294e6a41f0ba351e65fda7c315aa4cc168",
-            (
-                "data/CAT_SMALL/cat_small.csv",
-                "32ccd4a9ed4d4d294542d175c40002922f1b8081a450d222a07d7cb8c1d33f6e",
-            ),
-            licence="Apache-2.0",
-            credit=_KEEP_NOTICE,
-        ),
-        _open_set(
-            "confaide",
-            "ConfAIde, tier 2 (Mireshghallah et al., ICLR 2024, arXiv 2310.17884)",
-            "skywalker023/confaide",
-            "dfe977e98d11bdb093adc5690e175b739350845d",
-            (
-                "benchmark/tier_2a.txt",
-                "a869099fab404cde9dd50f23c20668063021afa8f080e190b348a5a4da14b979",
-            ),
-            (
-                "benchmark/tier_2b.txt",
-                "8c194006c92816f56a9ee2f6ec3bf09f29bb1a543408ce154096c8c67f72df37",
-            ),
-            (
-                "benchmark/tier_2_labels.txt",
-                "cd573da5a542a4d92f3a81ed5b09b66cc25a6ae0ea656aaaf754af43304bbb34",
-            ),
-            licence="MIT",
-            credit="Keep its notice wherever you share the files.",
-            mappings=("confaide-2a", "confaide-2b"),
-        ),
-        _open_set(
-            "opensafeintent",
-            "OpenSafeIntent (arXiv 2607.02047)",
-            "Uppaal/OpenSafeIntent",
-            "9706897bc9ffdb328446141b2a4568c98c70843e",
-            (
-                "dataset.json",
-                "ad9ed2e8f190638b03afd81b69a1350f866706db08bb837b84332c54d29fe7ff",
-            ),
-            licence="Apache-2.0",
-            credit=_KEEP_NOTICE,
-        ),
-    )
-}
-"""Sets by name. Gated ones, and those whose licence is not stated, are for their owners to give."""
-
-
-def fetch_open_set(name: str, origin: Path | None = None) -> tuple[Path, ...]:
-    """Put the files of a data set into the cache, checked against their hashes.
-
-    Args:
-        name: One of ``OPEN_SETS``.
-        origin: A checkout or folder with the files, or the only file; None fetches them.
-
-    Raises:
-        AssetError: A file is absent, altered, or can't be fetched; the cache is unchanged.
-    """
-    return _bring(OPEN_SETS[name].files, origin)

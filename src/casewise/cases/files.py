@@ -1,13 +1,13 @@
-"""Sets of cases: load a file, check every record, name what is wrong.
+"""Sets of cases: load a file, check every record, name what is wrong; write one.
 
 A file's form is told by its content first, by its name second.
 """
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cached_property
 from importlib.resources import as_file, files
 from itertools import chain, islice
@@ -19,12 +19,14 @@ from pydantic import ValidationError
 
 from casewise.cases.fetch import casebench_data
 from casewise.cases.model import (
+    FIRST,
     GROUPS,
     Case,
     Context,
     dataset_hash,
     digest,
     to_fields,
+    to_line,
 )
 from casewise.cases.upstream import (
     MARKS,
@@ -38,58 +40,36 @@ from casewise.cases.upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.errors import InputError
+from casewise.errors import InputError, UsageError
 from casewise.files import (
     TableForm,
+    csv_text,
     open_table,
     open_tables,
     parse_json,
     quoted,
     read_text,
     text_lines,
+    write_atomically,
 )
-from casewise.files.yaml import (
-    YamlLoader,
-    field_path,
-    problem_of,
-    yaml_problem,
-)
+from casewise.files.yaml import YamlLoader, field_path, problem_of, yaml_problem
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class Form(StrEnum):
-    """The forms of a case file."""
-
-    JSONL = "jsonl"
-    JSON = "json"
-    YAML = "yaml"
-    CSV = "csv"
-    UPSTREAM = "upstream"
-    UPSTREAM_OUTPUT = "upstream output"
-
 
 KNOWN_FORMS = (
     "JSON Lines (one case a line), JSON, YAML, CSV with a column 'query', "
     "CASE-Bench's data file or one of its output files"
 )
-
-_SUFFIXES = {
-    **dict.fromkeys((".jsonl", ".ndjson"), Form.JSONL),
-    ".json": Form.JSON,
-    **dict.fromkeys((".yaml", ".yml"), Form.YAML),
-    ".csv": Form.CSV,
-}
+_JSONL, _JSON, _YAML, _CSV = FORMS = "jsonl", "json", "yaml", "csv"
+_SUFFIXES = {**{f".{form}": form for form in FORMS}, ".ndjson": _JSONL, ".yml": _YAML}
 TABLES = (".parquet", ".arrow", ".tsv", ".tab", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 """Suffixes of tables that no form of cases has."""
-
-_CSV_COUNTS = ("votes_safe", "votes_unsafe")
-_CSV_JSON = ("context", "history", "votes", "ratings")
 _SHARED = ("source", "licence", "language", "category")
+"""Fields that may stand once beside ``cases``."""
 
 
-def sniff(path: Path) -> Form:
+def sniff(path: Path) -> str:
     """Tell a file's form by its first two lines that are not blank, or else by its name.
 
     JSON covers upstream's; the caller looks at the records.
@@ -104,29 +84,29 @@ def sniff(path: Path) -> Form:
     first = first.lstrip()
     by_name = _SUFFIXES.get(suffix)
     if first.startswith("["):
-        return Form.JSON
+        return _JSON
     if first.startswith("{"):
-        return Form.JSONL if _is_jsonl(first, bool(more), by_name) else Form.JSON
-    if by_name in (Form.JSON, Form.JSONL):
+        return _JSONL if _is_line(first, bool(more), by_name) else _JSON
+    if by_name in (_JSON, _JSONL):
         return by_name
     if not first.startswith("#") and "query" in re.split(r"[\s\",;|]+", first):
-        return Form.CSV
+        return _CSV
     if by_name is not None:
         return by_name
-    keys = ("cases", "version", *_SHARED)
-    if first.startswith(("-", "#", "%YAML", *(f"{key}:" for key in keys))):
-        return Form.YAML
+    if first.startswith(
+        ("-", "#", "%YAML", *(f"{key}:" for key in ("cases", "version", *_SHARED)))
+    ):
+        return _YAML
     raise InputError("not a file of cases", path, found=first, expected=KNOWN_FORMS)
 
 
-def _is_jsonl(first: str, has_more: bool, by_name: Form | None) -> bool:
-    """Tell whether text whose first line opens an object holds one object a line."""
+def _is_line(first: str, has_more: bool, by_name: str | None) -> bool:
+    """Tell whether a first line that opens an object holds all of it, as in JSON Lines."""
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
-        # A first line that is cut or broken: the name decides, or a brace at its end.
-        return by_name is Form.JSONL or (by_name is not Form.JSON and first.rstrip().endswith("}"))
-    return has_more or (by_name is Form.JSONL and "cases" not in record)
+        return by_name == _JSONL or (by_name != _JSON and first.rstrip().endswith("}"))
+    return has_more or (by_name == _JSONL and "cases" not in record)
 
 
 def _read_yaml(path: Path) -> Any:
@@ -156,16 +136,19 @@ def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
         data = shared.pop("cases")
     elif isinstance(data, dict):
         data = [data]
-    for key in shared:
-        if key not in _SHARED:
-            expected = f"one of {', '.join((*_SHARED, 'version'))}"
-            raise InputError("unknown field beside 'cases'", path, field=key, expected=expected)
+    if unknown := [key for key in shared if key not in _SHARED]:
+        expected = f"one of {', '.join((*_SHARED, 'version'))}"
+        raise InputError("unknown field beside 'cases'", path, field=unknown[0], expected=expected)
     if not isinstance(data, list):
         raise InputError("not a list of cases", path, found=data, expected=KNOWN_FORMS)
     if not data:
         raise InputError("the file holds no case", path)
     for number, record in enumerate(data, start=1):
         yield f"record {number}", shared | record if isinstance(record, dict) else record
+
+
+_ARMS = {"safe": "safe", "unsafe": "unsafe", "none": None}
+"""Intended sides by the names of contexts."""
 
 
 def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
@@ -176,13 +159,10 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
     contexts = record["contexts"]
     rest = {key: value for key, value in record.items() if key != "contexts"}
     if not isinstance(contexts, dict) or not contexts or contexts.keys() - _ARMS:
+        found = list(contexts) if isinstance(contexts, dict) else contexts
+        expected = "contexts under 'safe', 'unsafe' or 'none'"
         raise InputError(
-            "wrong value",
-            path,
-            place,
-            field="contexts",
-            found=list(contexts) if isinstance(contexts, dict) else contexts,
-            expected="contexts under 'safe', 'unsafe' or 'none'",
+            "wrong value", path, place, field="contexts", found=found, expected=expected
         )
     for own in ("context", "intended", "id"):
         if own in rest:
@@ -191,103 +171,63 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
         yield f"{place} ({arm})", rest | {"context": context, "intended": _ARMS[arm]}
 
 
-_ARMS = {"safe": "safe", "unsafe": "unsafe", "none": None}
-"""Intended sides by the names of contexts."""
+# --- rows of a table whose columns are the fields of a case ------------------------------------
+
+_COUNTS = {"votes_safe": "safe", "votes_unsafe": "unsafe"}
+_JSON_FIELDS = ("context", "history", "votes", "tags")
+"""Fields that a cell holds as JSON."""
 
 
-def csv_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Records of a CSV file with a header.
-
-    Columns are fields of a case. ``context``, ``history`` and ``votes`` hold JSON; a context may
-    also stand in columns ``sender.type``, ``recipient.background``...; votes may stand in
-    ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons, or a JSON list.
-    Empty cells are absent fields. An apostrophe that guards a formula is taken off.
-    """
+def _csv_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Records of a CSV file with a header; an apostrophe that guards a formula is taken off."""
     table = open_table(path, TableForm(header=1, guarded=True), ".csv")
-    _check_header(table.columns, path)
+    for name in table.columns:
+        if name not in Case.model_fields | _COUNTS and name.split(".")[0] not in GROUPS:
+            known = ", ".join(sorted({*Case.model_fields, *_COUNTS}))
+            expected = f"one of {known}, or {', '.join(f'{group}.NAME' for group in GROUPS)}"
+            raise InputError("unknown column", path, "line 1", field=name, expected=expected)
     place = None
     for place, row in table.rows:
-        if isinstance(row, InputError):
-            raise row
-        yield place, _csv_record(row, place, path)
+        yield place, row if isinstance(row, InputError) else row_record(row, place, path)
     if place is None:
         raise InputError("the file holds no case", path)
 
 
-def _check_header(header: Sequence[str], path: Path) -> None:
-    known = {*Case.model_fields, *_CSV_COUNTS}
-    for name in header:
-        if name not in known and name.split(".")[0] not in GROUPS:
-            expected = (
-                f"one of {', '.join(sorted(known))}, or sender.NAME, recipient.NAME, "
-                "transmission_principle.NAME"
-            )
-            raise InputError("unknown column", path, "line 1", field=name, expected=expected)
+def row_record(cells: Mapping[str, Any], place: str, path: Path) -> dict[str, Any] | InputError:
+    """Record of a case in a row: empty cells are absent fields, and JSON in texts is opened.
 
-
-def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]:
+    A context may also stand in columns ``sender.type``, ``recipient.background``..., votes in
+    ``votes_safe`` and ``votes_unsafe``; ``tags`` may be separated by semicolons.
+    """
     record: dict[str, Any] = {}
     context: dict[str, Any] = {}
-    counts: dict[str, int] = {}
+    counts: dict[str, Any] = {}
     for name, cell in cells.items():
-        if cell == "" and name != "query":
+        group, _, parameter = name.partition(".")
+        if name != "query" and (cell in (None, "") or cell != cell):  # NaN is not equal to itself
             continue
-        if name in _CSV_COUNTS:
-            counts[name.removeprefix("votes_")] = _number(cell, name, int, place, path)
-        elif name == "published_safe_rate":
-            record[name] = _number(cell, name, float, place, path)
-        elif name == "tags" and not cell.startswith("["):
-            record[name] = [tag.strip() for tag in cell.split(";") if tag.strip()]
-        elif name in (*_CSV_JSON, "tags"):
-            record[name] = parse_json(cell, path, f"{place}, field {name!r}")
-        elif name not in Case.model_fields:
-            group, _, parameter = name.partition(".")
+        if name in _COUNTS:
+            counts[_COUNTS[name]] = cell
+        elif group in GROUPS and parameter:
             context.setdefault(group, {})[parameter] = cell
+        elif name == "tags" and isinstance(cell, str) and not cell.startswith("["):
+            record[name] = [tag.strip() for tag in cell.split(";") if tag.strip()]
+        elif name in _JSON_FIELDS and isinstance(cell, str):
+            try:
+                record[name] = parse_json(cell, path, f"{place}, field {name!r}")
+            except InputError as problem:
+                return problem
         else:
             record[name] = cell
-    for part, value in (("context", context), ("votes", counts)):
-        if value and part in record:
-            raise InputError("given twice", path, place, field=part)
+    for name, value in (("context", context), ("votes", counts)):
+        if value and name in record:
+            return InputError("given twice", path, place, field=name)
         if value:
-            record[part] = value
+            record[name] = value
     return record
 
 
-def _number(cell: str, name: str, kind: type[int] | type[float], place: str, path: Path) -> Any:
-    try:
-        return kind(cell)
-    except ValueError:
-        raise InputError(
-            "wrong value", path, place, field=name, found=cell, expected="a number"
-        ) from None
-
-
-# --- tables of another shape ----------------------------------------------------------------
-
-
-def name_import(problem: InputError, path: Path) -> None:
-    """Add to a message how a table of another shape is imported, if the file is one."""
-    if _is_other_table(path):
-        problem.args = (
-            f"{problem}\n(a table of another shape? casewise cases import --draft {quoted(path)} "
-            "writes a mapping for it)",
-        )
-
-
-def _is_other_table(path: Path) -> bool:
-    """Tell whether a file's first row can be read, and has other fields than a case."""
-    try:
-        table = open_tables(path)[0]
-        _, row = next(iter(table.rows))
-    except (InputError, StopIteration):
-        return path.is_dir()
-    return isinstance(row, dict) and not {*row} <= {*Case.model_fields}
-
-
-_ROWS: dict[Form, Callable[[Path], Iterable[tuple[str, Any]]]] = {
-    Form.JSONL: lambda path: open_table(path, suffix=".jsonl").rows,
-    Form.CSV: csv_records,
-}
+# --- sets ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -297,7 +237,6 @@ class CaseSet(Sequence[Case]):
     cases: tuple[Case, ...] = field(repr=False)
     name: str
     """Name of the set: ``starter``, ``casebench``, or the file's name."""
-    form: Form
     notes: tuple[str, ...] = ()
     """Remarks on the loading, such as fields that are no part of a case."""
     version: str | None = None
@@ -332,13 +271,7 @@ class CaseSet(Sequence[Case]):
         import polars as pl
 
         rows = [
-            {
-                name: json.dumps(value, ensure_ascii=False)
-                if isinstance(value, dict | list)
-                else value
-                for name, value in fields.items()
-            }
-            for fields in self.to_dicts()
+            {name: _cell(value) for name, value in fields.items()} for fields in self.to_dicts()
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -357,12 +290,16 @@ def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
     """
     path = Path(path)
     loaded, problems = _load(path, name or path.name)
-    if len(problems) > 1:
-        more = f"(and {len(problems) - 1} more: casewise cases validate {quoted(path)})"
-        problems[0].args = (f"{problems[0]}\n{more}",)
-    if problems:
-        raise problems[0]
+    raise_first(problems, f": casewise cases validate {quoted(path)}")
     return replace(loaded, source=name or str(path))
+
+
+def raise_first(problems: Sequence[InputError], how: str = "") -> None:
+    """Raise the first of several problems, with the number of the others and how to see them."""
+    if problems:
+        if len(problems) > 1:
+            problems[0].args = (f"{problems[0]}\n(and {len(problems) - 1} more{how})",)
+        raise problems[0]
 
 
 def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
@@ -374,6 +311,60 @@ def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
     path = Path(path)
     return _load(path, path.name)
 
+
+def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
+    """Load what can be loaded; of a table of another shape, say how it is imported."""
+    try:
+        cases, problems, notes, version = _read(path)
+    except InputError as problem:
+        _name_import(problem, path)
+        raise
+    if problems and not cases:
+        _name_import(problems[0], path)
+    return CaseSet(tuple(cases), name, notes, version), problems
+
+
+def _read(path: Path) -> tuple[list[Case], list[InputError], tuple[str, ...], str | None]:
+    """Cases, problems, notes and the version of a file."""
+    form = sniff(path)
+    if form == _JSONL:
+        return *validated(open_table(path, suffix=".jsonl").rows, path), (), None
+    if form == _CSV:
+        return *validated(_csv_records(path), path), (), None
+    data = _read_yaml(path) if form == _YAML else parse_json(read_text(path), path)
+    version = _take_version(data, path)
+    records: Iterable[tuple[str, Any]] = list(_from_list(data, path))
+    raw = [record for _, record in records]
+    is_published = form == _JSON and is_upstream(raw)
+    if form == _YAML:
+        records = chain.from_iterable(_twins(record, at, path) for at, record in records)
+    elif is_published:
+        records = _upstream_fields(raw, path)
+    cases, problems = validated(records, path)
+    notes: tuple[str, ...] = ()
+    if models := answer_keys(raw) if is_published else []:
+        kept = f"the answers of {', '.join(models)} are no part of the cases"
+        notes = (f"{kept}; casewise score reads them",)
+    elif is_published and dataset_hash(cases) == PUBLISHED_HASH:
+        version = PUBLISHED_VERSION
+    return cases, problems, notes, version
+
+
+def _name_import(problem: InputError, path: Path) -> None:
+    """Add to a message how a table of another shape is imported, if the file is one."""
+    try:
+        _, row = next(iter(open_tables(path)[0].rows))
+        is_other = isinstance(row, dict) and not {*row} <= {*Case.model_fields}
+    except (InputError, StopIteration):
+        is_other = path.is_dir()
+    if is_other:
+        problem.args = (
+            f"{problem}\n(a table of another shape? casewise cases import --draft {quoted(path)} "
+            "writes a mapping for it)",
+        )
+
+
+# --- published outputs ----------------------------------------------------------------------------
 
 SharedCases = dict[tuple[str, bool], tuple[tuple[Case, ...], str]]
 """The cases of published outputs and the hash of their data, by a digest of what a file says of
@@ -418,9 +409,8 @@ def _shared_cases(
     ]
     key = (digest(asked), shortened)
     if key not in shared:
-        cases, problems = _validated(_upstream_fields(records, path), path)
-        if problems:
-            raise problems[0]
+        cases, problems = validated(_upstream_fields(records, path), path)
+        raise_first(problems[:1])
         shared[key] = tuple(cases), asked_data_hash(cases, shortened=shortened)
     return shared[key]
 
@@ -438,44 +428,6 @@ def is_output(path: Path) -> bool:
     return any(f'"{mark}"' in text for mark in MARKS) and bool(answer_keys(parse_json(text, path)))
 
 
-def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
-    """Load what can be loaded; of a table of another shape, say how it is imported."""
-    notes: tuple[str, ...] = ()
-    version = None
-    records: Iterable[tuple[str, Any]]
-    try:
-        form = sniff(path)
-        if form in _ROWS:
-            records = _ROWS[form](path)
-        else:
-            data = _read_yaml(path) if form is Form.YAML else parse_json(read_text(path), path)
-            version = _take_version(data, path)
-            records = _from_list(data, path)
-        if form is Form.YAML:
-            records = chain.from_iterable(_twins(record, at, path) for at, record in records)
-        elif form is Form.JSON:
-            records = list(records)
-            raw = [record for _, record in records]
-            if is_upstream(raw):
-                form, records = Form.UPSTREAM, _upstream_fields(raw, path)
-            if models := answer_keys(raw):
-                form = Form.UPSTREAM_OUTPUT
-                notes = (
-                    f"the answers of {', '.join(models)} are no part of the cases; "
-                    f"casewise score reads them",
-                )
-        cases, problems = _validated(records, path)
-    except InputError as problem:
-        name_import(problem, path)
-        raise
-    if problems and not cases:
-        name_import(problems[0], path)
-    loaded = CaseSet(tuple(cases), name, form, notes, version)
-    if form is Form.UPSTREAM and loaded.hash == PUBLISHED_HASH:
-        loaded = replace(loaded, version=PUBLISHED_VERSION)
-    return loaded, problems
-
-
 def _upstream_fields(
     records: Sequence[object], path: Path
 ) -> Iterator[tuple[str, dict[str, Any] | InputError]]:
@@ -487,32 +439,61 @@ def _upstream_fields(
             yield place, problem
 
 
+# --- records to cases -----------------------------------------------------------------------------
+
+
+def validated(
+    records: Iterable[tuple[str, Any]], path: Path
+) -> tuple[list[Case], list[InputError]]:
+    """Cases of records, each with its place, or the fault of those that are none."""
+    cases: list[Case] = []
+    problems: list[InputError] = []
+    shared = SharedParts()
+    places: dict[str, str] = {}
+    for place, record in records:
+        try:
+            if isinstance(record, InputError):
+                raise record
+            case = shared.hold(checked_case(shared.take(record), path, place))
+            first = places.setdefault(case.id, place)
+            if first is not place:
+                problem = f"duplicate id, first used at {first}"
+                expected = "an id of its own (without ids: another query, context or history)"
+                raise InputError(problem, path, place, field="id", found=case.id, expected=expected)
+            cases.append(case)
+        except InputError as problem:
+            problems.append(problem)
+    return cases, problems
+
+
 @dataclass(slots=True)
 class SharedParts:
     """Parts that cases of one file share, held once: many sets cross queries with contexts."""
 
     contexts: dict[str, Context] = field(default_factory=dict)
-    """Contexts by the hash of their JSON."""
+    """Contexts by their JSON."""
     texts: dict[str | None, str | None] = field(default_factory=dict)
     fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
     """Sets of the fields that a case gives: a fifth of its memory."""
+    key: str | None = None
+    """JSON of the context that was taken last."""
 
-    def take(self, record: Any) -> tuple[Any, str | None]:
-        """A raw record, its context from an earlier case if equal, and the context's hash."""
+    def take(self, record: Any) -> Any:
+        """A raw record, its context from an earlier case if equal."""
         context = record.get("context") if isinstance(record, dict) else None
-        if not isinstance(context, dict):
-            return record, None
-        try:
-            key = digest(context)
-        except (TypeError, ValueError, RecursionError):  # a date of YAML's, which is refused later
-            return record, None
-        known = self.contexts.get(key)
-        return (record if known is None else record | {"context": known}), key
+        self.key = None
+        if isinstance(context, dict):
+            try:
+                self.key = digest(context)
+            except (TypeError, ValueError, RecursionError):  # a date of YAML's, refused later
+                return record
+        known = self.contexts.get(self.key or "")
+        return record if known is None else record | {"context": known}
 
-    def hold(self, case: Case, key: str | None) -> Case:
-        """The case, with parts of earlier cases for its own; ``key`` is its context's hash."""
-        if case.context is not None and key is not None:
-            self.contexts.setdefault(key, case.context)
+    def hold(self, case: Case) -> Case:
+        """The case of the record taken last, with parts of earlier cases for its own."""
+        if case.context is not None and self.key is not None:
+            self.contexts.setdefault(self.key, case.context)
         for name in ("query", "query_id", "category", "source", "licence", "language"):
             text = getattr(case, name)
             case.__dict__[name] = self.texts.setdefault(text, text)
@@ -522,75 +503,34 @@ class SharedParts:
         return case
 
 
-def _validated(
-    records: Iterable[tuple[str, Any]], path: Path
-) -> tuple[list[Case], list[InputError]]:
-    cases: list[Case] = []
-    problems: list[InputError] = []
-    shared = SharedParts()
-    places: dict[str, str] = {}
-    for place, record in records:
-        if isinstance(record, InputError):
-            problems.append(record)
-            continue
-        try:
-            taken, key = shared.take(record)
-            case = shared.hold(checked_case(taken, path, place), key)
-        except InputError as problem:
-            problems.append(problem)
-            continue
-        if places.setdefault(case.id, place) is place:
-            cases.append(case)
-            continue
-        problems.append(
-            InputError(
-                f"duplicate id, first used at {places[case.id]}",
-                path,
-                place,
-                field="id",
-                found=case.id,
-                expected="an id of its own (without ids: another query, context or history)",
-            )
-        )
-    return cases, problems
-
-
 def checked_case(record: Any, path: Path, place: str) -> Case:
     """Validate a raw record as a case.
 
     Raises:
         InputError: It is none; the message names file, record and field.
     """
-    # A null id is left out, so that the case is given its hash.
-    given = record
-    if isinstance(record, dict):
-        given = {
-            key: value
-            for key, value in record.items()
-            if value is not None or key not in ("id", "query_id")
-        }
-    try:
-        case = Case.model_validate(given)
-        if "\\ud" in repr(record):
-            json.dumps(record, ensure_ascii=False, default=str).encode()
-    except ValidationError as error:
-        raise _explain(error, record, path, place) from None
-    except UnicodeEncodeError as error:
-        # JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold.
-        half = error.object[error.start : error.end]
-        fields = (
-            name for name, value in record.items() if half in json.dumps(value, ensure_ascii=False)
-        )
-        raise InputError(
-            "half of a character", path, place, field=next(fields, None), found=half
-        ) from None
-    return case
-
-
-def _explain(error: ValidationError, record: object, path: Path, place: str) -> InputError:
-    """Turn pydantic's first error into a message that names file, record and field."""
     if not isinstance(record, dict):
-        return InputError("not a case", path, place, found=record, expected="an object")
+        raise InputError("not a case", path, place, found=record, expected="an object")
+    # A null id is left out, so that the case is given its hash.
+    given = {
+        key: value
+        for key, value in record.items()
+        if value is not None or key not in ("id", "query_id")
+    }
+    # JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold.
+    if half := re.search(r"\\ud[89a-f]..", repr(record)):
+        fields = (name for name, value in record.items() if half[0] in repr(value))
+        raise InputError(
+            "half of a character", path, place, field=next(fields, None), found=half[0]
+        )
+    try:
+        return Case.model_validate(given)
+    except ValidationError as error:
+        raise _explain(error, path, place) from None
+
+
+def _explain(error: ValidationError, path: Path, place: str) -> InputError:
+    """Turn pydantic's first error into a message that names file, record and field."""
     detail = next(one for one in error.errors() if one["type"] != "default_factory_not_called")
     # Votes are a union, whose part pydantic names.
     loc = [
@@ -599,13 +539,14 @@ def _explain(error: ValidationError, record: object, path: Path, place: str) -> 
     problem, found, expected = problem_of(detail, Case.model_fields, _EXPECTED)
     if not loc:
         return InputError(str(expected), path, place)
+    inner = detail["type"] == "extra_forbidden" and len(loc) > 1
     return InputError(
         problem,
         path,
         place,
         field=field_path(loc),
         found=found,
-        expected=None if detail["type"] == "extra_forbidden" and len(loc) > 1 else expected,
+        expected=None if inner else expected,
     )
 
 
@@ -633,3 +574,69 @@ def open_cases(name: str | Path) -> CaseSet:
     if name == CASEBENCH:
         return load_cases(casebench_data(), name=CASEBENCH)
     return load_cases(name)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML's safe dumper, quoting text with line ends or control characters.
+
+    YAML folds line breaks, U+0085 and U+2028 among them, in every other style.
+    """
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
+def _to_yaml(cases: Iterable[Case]) -> str:
+    fields = [to_fields(case) for case in cases]
+    text: str = yaml.dump(fields, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _to_csv(cases: Iterable[Case]) -> str:
+    names = [*FIRST, *(name for name in Case.model_fields if name not in FIRST)]
+    records = map(to_fields, cases)
+    return csv_text(names, ([_cell(record.get(name, "")) for name in names] for record in records))
+
+
+def _cell(value: Any) -> Any:
+    """A value in a cell of a table: lists and mappings are JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+_WRITERS: dict[str, Callable[[Iterable[Case]], str]] = {
+    ".jsonl": lambda cases: "\n".join([*map(to_line, cases), ""]),
+    ".yaml": _to_yaml,
+    ".yml": _to_yaml,
+    ".csv": _to_csv,
+}
+
+
+def write_cases(cases: Sequence[Case], path: Path | str) -> str:
+    """Write cases in the form that the path's suffix names (.jsonl, .yaml or .csv), atomically.
+
+    Returns:
+        Their ``dataset_hash``.
+
+    Raises:
+        UsageError: Another suffix.
+    """
+    path = Path(path)
+    writer = _WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise UsageError(
+            f"{path}: can't write cases as {path.suffix or 'a file without a suffix'}; "
+            f"end the name in one of {', '.join(_WRITERS)}"
+        )
+    data = writer(cases).encode()
+    write_atomically(path, data)
+    if path.suffix.lower() != ".jsonl":
+        return dataset_hash(cases)
+    # Of the canonical form the hash is that of the file but for its last line end.
+    return hashlib.sha256(memoryview(data)[:-1]).hexdigest()[:16]

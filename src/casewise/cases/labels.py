@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.cases.model import Case, other_labels
+from casewise.cases.model import Case
 from casewise.cases.upstream import OVERRIDDEN_CATEGORY
 from casewise.choices import OWN_RULE, LabelRule, Ties
 from casewise.errors import UsageError
@@ -155,9 +155,9 @@ class Shape:
     with_and_without: int
     """Queries that are asked in a context and without one."""
     labels: dict[str, int]
-    """Cases by kind of label: ``votes``, ``shares`` (of people, without votes), ``ratings``
-    (without a rule that makes labels of them), ``intended``, ``replies`` (labelled in place of the
-    case), ``none``. A case may count in several."""
+    """Cases by kind of label: ``votes``, ``shares`` (of people, without votes), ``intended``,
+    ``none``. A case may count in several."""
+
     several: int
     """Cases with both a label by people and one by their authors."""
     rule: LabelRule
@@ -224,12 +224,7 @@ _KINDS = {
         "A share of people, without votes, on",
         "labels, correlation and calibration; neither agreement nor a ceiling",
     ),
-    "ratings": ("Ratings without a rule on", "no labels (rule: sides or position makes them)"),
     "intended": ("The authors' side of", "labels, and no votes behind them"),
-    "replies": (
-        "Labels of replies, and not of what is asked, on",
-        "what is asked has no label, so no score counts it",
-    ),
     "none": ("No label of", "no score counts them"),
 }
 """Opening of the line of each kind of label, and what can be said."""
@@ -243,8 +238,6 @@ class Labelled:
     queries: Sequence[str]
     """Id of the query of each."""
     in_context: Sequence[bool]
-    others: Sequence[str | None]
-    """What ``cases.other_labels`` says of each."""
 
     @property
     def kinds(self) -> list[set[str]]:
@@ -254,10 +247,7 @@ class Labelled:
         shared = ~np.isnan(fields.published_safe_rate) & ~voted
         meant = [side is not None for side in fields.intended]
         columns = zip(voted.tolist(), shared.tolist(), meant, strict=True)
-        return [
-            {*compress(("votes", "shares", "intended"), has), *(other or "").split()}
-            for has, other in zip(columns, self.others, strict=True)
-        ]
+        return [{*compress(("votes", "shares", "intended"), has)} for has in columns]
 
 
 def shape_of(cases: Sequence[Case]) -> Shape:
@@ -271,7 +261,7 @@ def shape_of(cases: Sequence[Case]) -> Shape:
     )
     queries = [case.query_id for case in cases]
     in_context = [case.context is not None for case in cases]
-    return find_shape(Labelled(fields, queries, in_context, [*map(other_labels, cases)]))
+    return find_shape(Labelled(fields, queries, in_context))
 
 
 def find_shape(cases: Labelled, rule: LabelRule | None = None) -> Shape:
@@ -296,7 +286,7 @@ def find_shape(cases: Labelled, rule: LabelRule | None = None) -> Shape:
         contexts=dict(sorted(Counter(map(sum, arms)).items())),
         with_and_without=sum(any(own) and not all(own) for own in arms),
         labels=dict(Counter(kind for own in kinds for kind in own or ["none"])),
-        several=sum(len({"votes", "shares", "intended"} & own) > 1 for own in kinds),
+        several=sum(len(own) > 1 for own in kinds),
         rule=rule,
         compared=len(several),
         changed=sum(len(set(own)) > 1 for own in several),

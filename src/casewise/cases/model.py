@@ -6,11 +6,9 @@ case has one line of JSON, and by these lines a set of cases has its hash.
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -419,50 +417,6 @@ def _votes_form(value: object) -> str:
     return "counts" if isinstance(value, Mapping | VoteCounts) else "rows"
 
 
-class RatingRule(StrEnum):
-    """Rule by which ratings on a scale become a label."""
-
-    SIDES = "sides"
-    """Each rating is a vote for the half of the scale that it lies in; in the middle it is none."""
-    POSITION = "position"
-    """The mean rating becomes a share of safe: 0 at the unsafe end of the scale, 1 at the safe."""
-
-
-class Ratings(Strict):
-    """Published ratings of a case on a scale: single ratings, or their mean."""
-
-    values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
-    scale: tuple[float, float]
-    """The end that means unsafe, then the end that means safe: (-100, 100), (7, 1)."""
-    rule: RatingRule | None = None
-    """Rule that made the case's votes or its share of them; None where nothing was made."""
-
-    @model_validator(mode="after")
-    def _on_the_scale(self) -> Self:
-        low, high = sorted(self.scale)
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise ValueError("the scale needs two ends that differ")
-        beyond = next((value for value in self.values if not low <= value <= high), None)
-        if beyond is not None:
-            raise ValueError(f"the rating {beyond:g} is not on the scale from {low:g} to {high:g}")
-        return self
-
-    def sides(self) -> tuple[Side | None, ...]:
-        """Vote that the rule ``sides`` makes of each rating; None in the middle of the scale."""
-        positions = (self._position(value) for value in self.values)
-        return tuple(
-            None if place == 0.5 else "safe" if place > 0.5 else "unsafe" for place in positions
-        )
-
-    def position(self) -> float:
-        """Share of safe in 0..1 that the rule ``position`` makes of the mean rating."""
-        return self._position(math.fsum(self.values) / len(self.values))
-
-    def _position(self, value: float) -> float:
-        unsafe, safe = self.scale
-        return min(1.0, max(0.0, (value - unsafe) / (safe - unsafe)))
-
-
 Votes = Annotated[
     Annotated[VoteCounts, Tag("counts")] | Annotated[tuple[Vote, ...], Tag("rows")],
     Discriminator(_votes_form),
@@ -507,18 +461,13 @@ class Case(Strict):
     author_vote: Side | None = None
     """The 21st vote of the published outputs, which equals the intention and is no annotator's."""
     published_safe_rate: float | None = Field(default=None, ge=0, le=1)
-    """The share of safe votes as the data's authors published it; or, by the rule that ``ratings``
-    names, where the mean rating stands on its scale."""
-    ratings: Ratings | None = None
+    """The share of safe votes as the data's authors published it; or the place of a mean rating on
+    its scale."""
     source: OptionalText = None
     licence: OptionalText = None
     language: OptionalText = None
     """BCP 47 tag, for example ``en``."""
     tags: tuple[str, ...] = ()
-    version: int = Field(default=1, ge=1)
-    """The edition of the case: a change after votes were cast opens the next, without votes."""
-    replaces: OptionalText = None
-    """The id of the edition before."""
 
     @field_validator("tags")
     @classmethod
@@ -594,20 +543,6 @@ def find_twins(cases: Iterable[Case]) -> dict[str, Case]:
     return {id: twin for id, twin in twins if twin is not None}
 
 
-REPLY_TAG = "reply:"
-"""Tag that keeps the verdict on a reply: ``reply:safe``, ``reply:unsafe``, ``reply:none``."""
-
-
-def other_labels(case: Case) -> str | None:
-    """Labels of a case that no rule makes a label of: ``ratings``, ``replies``, or both words.
-
-    ``ratings`` have no rule of their own; ``replies`` were labelled in place of the case.
-    """
-    rated = case.ratings is not None and case.ratings.rule is None
-    found = {"ratings": rated, "replies": any(tag.startswith(REPLY_TAG) for tag in case.tags)}
-    return " ".join(name for name, has in found.items() if has) or None
-
-
 FIRST = ("id", "query_id", "query", "context", "intended")
 """Fields that stand first where a case is written."""
 
@@ -615,16 +550,12 @@ FIRST = ("id", "query_id", "query", "context", "intended")
 def to_fields(case: Case) -> dict[str, Any]:
     """The fields of a case as plain JSON values, without those that are absent."""
     dumped = case.model_dump(mode="json")
-    if case.version == 1:
-        dumped["version"] = None
     ordered = {name: dumped[name] for name in (*FIRST, *dumped) if dumped[name] not in (None, [])}
     if case.votes is not None and not isinstance(case.votes, VoteCounts):
         ordered["votes"] = [
             {name: value for name, value in vote.items() if value is not None}
             for vote in dumped["votes"]
         ]
-    if case.ratings is not None and case.ratings.rule is None:
-        del ordered["ratings"]["rule"]
     return ordered
 
 

@@ -13,23 +13,18 @@ from pydantic import JsonValue
 
 from casewise.cases.files import CaseSet
 from casewise.cases.model import Case, Vote, VoteCounts, case_id, digest, to_fields, to_line
-from casewise.choices import By, Prefer
+from casewise.choices import By
 from casewise.errors import InputError, UsageError, shorten
 
 _TEXTS = ("query", "context", "history")
 
-_VERDICTS = ("votes", "author_vote", "published_safe_rate", "ratings")
+_VERDICTS = ("votes", "author_vote", "published_safe_rate")
 """Fields that hold what people said of a case's text as it is."""
 
 
 def is_voted(case: Case) -> bool:
     """Tell whether people have voted on the case, so that its text must not change."""
     return any(getattr(case, name) is not None for name in _VERDICTS)
-
-
-def _text(case: Case, field: str) -> str:
-    """A field as canonical text: the order of parameters counts, and 1 is not true."""
-    return json.dumps(to_fields(case).get(field), ensure_ascii=False)
 
 
 # --- difference ---------------------------------------------------------------------------------
@@ -42,10 +37,8 @@ class FieldChange:
     field: str
     """The field's name; a context's parameter as ``context.recipient.background``."""
     old: JsonValue
-    """Value before, None where absent; votes are counts."""
+    """Value before, None where absent; votes are counts, unless these are the same."""
     new: JsonValue
-    note: str = ""
-    """Remark on a change that the two values don't show."""
 
     @property
     def is_text(self) -> bool:
@@ -65,9 +58,10 @@ class CaseChange:
     @property
     def moves_votes(self) -> bool:
         """True if votes that were cast on one text now stand on another."""
-        names = {change.field.split(".")[0] for change in self.fields}
-        given = [name for name in _VERDICTS if name in to_fields(self.old)]
-        return bool(names & {*_TEXTS}) and any(name not in names for name in given)
+        kept = any(
+            getattr(self.old, name) == getattr(self.new, name) is not None for name in _VERDICTS
+        )
+        return kept and any(change.is_text for change in self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +77,7 @@ class SetDiff:
     changed: tuple[CaseChange, ...]
     """Cases that kept their id, in the order of the old version."""
     reworded: tuple[CaseChange, ...]
-    """Cases under another id, as one is made of the text; in the order of the old version."""
+    """Cases under another id, as one is made of the text."""
     unchanged: int
     reordered: bool
     """True if the cases that kept their id follow each other in another order."""
@@ -97,10 +91,9 @@ class SetDiff:
 def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
     """Compare two versions of a data set by the ids of their cases.
 
-    A case removed and a case added are one reworded case where the new one names the old
-    (``replaces``), or where they share the query id and the intended side, or else (the query
-    itself was reworded) the whole context, the history and the intended side; and no third case
-    does.
+    A case removed and a case added are one reworded case where they share the query id and the
+    intended side, or else (the query itself was reworded) the whole context, the history and the
+    intended side; and no third case does.
     """
     before, after = ({case.id: case for case in one.cases} for one in (old, new))
     kept = [id for id in before if id in after]
@@ -109,18 +102,17 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
     removed = {id: case for id, case in before.items() if id not in after}
     added = {id: case for id, case in after.items() if id not in before}
     reworded = []
-    for keys in (_EDITION, (_by_query, _by_query), (_by_context, _by_context)):
-        for earlier, other in _matches(removed.values(), added.values(), keys):
+    for key in (_by_query, _by_context):
+        for earlier, other in _matches(removed.values(), added.values(), key):
             reworded.append(_change(earlier, other))
             del removed[earlier.id], added[other.id]
-    places = {id: place for place, id in enumerate(before)}
     return SetDiff(
         old,
         new,
         tuple(added.values()),
         tuple(removed.values()),
         changed,
-        tuple(sorted(reworded, key=lambda change: places[change.old.id])),
+        tuple(reworded),
         len(kept) - len(changed),
         kept != [id for id in after if id in before],
     )
@@ -131,67 +123,60 @@ def _by_query(case: Case) -> object:
 
 
 def _by_context(case: Case) -> object:
-    return case.context and (_text(case, "context"), _text(case, "history"), case.intended)
-
-
-_EDITION = (lambda case: case.id), (lambda case: case.replaces)
+    return case.context and (case.context.model_dump_json(), case.history, case.intended)
 
 
 def _matches(
-    removed: Iterable[Case], added: Iterable[Case], keys: Sequence[Callable[[Case], object]]
+    removed: Iterable[Case], added: Iterable[Case], key: Callable[[Case], Any]
 ) -> list[tuple[Case, Case]]:
     """Pairs of a removed and an added case with a key that no third case has."""
-    old, new = defaultdict[object, list[Case]](list), defaultdict[object, list[Case]](list)
-    for side, cases, key in zip((old, new), (removed, added), keys, strict=True):
+    sides = []
+    for cases in (removed, added):
+        groups = defaultdict[Any, list[Case]](list)
         for case in cases:
-            side[key(case)].append(case)
-    return [
-        (ones[0], new[common][0])
-        for common, ones in old.items()
-        if common is not None and len(ones) == len(new[common]) == 1
-    ]
+            groups[key(case)].append(case)
+        sides.append({name: ones[0] for name, ones in groups.items() if name and len(ones) == 1})
+    old, new = sides
+    return [(case, new[name]) for name, case in old.items() if name in new]
 
 
 def _change(old: Case, new: Case) -> CaseChange:
-    names = [name for name in Case.model_fields if name != "id"]
-    differ = [name for name in names if _text(old, name) != _text(new, name)]
-    return CaseChange(old, new, tuple(one for name in differ for one in _field(name, old, new)))
+    """Parameters and counts that differ; else what differs within a field, such as an order."""
+    texts, counts = ([dict(form(case)) for case in (old, new)] for form in (_fields, _leaves))
+    # To Python 1 is true; to JSON it is not.
+    ordered = [json.dumps(one, sort_keys=True) for one in counts]
+    before, after = counts if ordered[0] != ordered[1] else texts
+    return CaseChange(
+        old,
+        new,
+        tuple(
+            FieldChange(name, before.get(name), after.get(name))
+            for name in before | after
+            if json.dumps(before.get(name)) != json.dumps(after.get(name))
+        ),
+    )
 
 
-def _field(name: str, old: Case, new: Case) -> Iterator[FieldChange]:
-    before, after = to_fields(old).get(name), to_fields(new).get(name)
-    if name == "votes":
-        before, after = _counts(old), _counts(new)
-        note = "the counts are the same, single votes are not" if before == after else ""
-        yield FieldChange(name, before, after, note)
-    elif name == "context" and before is not None and after is not None:
-        first, second = dict(_leaves(before, name)), dict(_leaves(after, name))
-        paths = [
-            path
-            for path in first | second
-            if json.dumps(first.get(path)) != json.dumps(second.get(path))
-        ]
-        for path in paths:
-            yield FieldChange(path, first.get(path), second.get(path))
-        if not paths:
-            yield FieldChange(name, before, after, "the order of the parameters")
-    else:
-        yield FieldChange(name, before, after)
+def _fields(case: Case) -> Iterator[tuple[str, Any]]:
+    return ((name, value) for name, value in to_fields(case).items() if name != "id")
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _leaves(case: Case) -> Iterator[tuple[str, Any]]:
+    """Fields of a case, with votes as counts and the parameters of a context one by one."""
+    for name, value in _fields(case):
+        if name == "votes":
+            form = "counts" if isinstance(case.votes, VoteCounts) else "single votes"
+            yield name, f"{case.votes_safe} safe, {case.votes_unsafe} unsafe ({form})"
+        else:
+            yield from _inside(name, value) if name == "context" else [(name, value)]
+
+
+def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
-        for name, inner in value.items():
-            yield from _leaves(inner, f"{path}.{name}")
+        for key, inner in value.items():
+            yield from _inside(f"{name}.{key}", inner)
     else:
-        yield path, value
-
-
-def _counts(case: Case) -> str | None:
-    if case.votes is None:
-        return None
-    form = "counts" if isinstance(case.votes, VoteCounts) else "single votes"
-    return f"{case.votes_safe} safe, {case.votes_unsafe} unsafe ({form})"
+        yield name, value
 
 
 # --- union --------------------------------------------------------------------------------------
@@ -204,106 +189,66 @@ class Merged:
     cases: tuple[Case, ...]
     """Cases in the order in which the files first hold them."""
     notes: dict[str, int]
-    """Numbers of cases that were left out, chosen or put together, by what happened to them."""
+    """Numbers of cases that were left out or put together, by what happened to them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
-    """A case as one file has it."""
-
-    file: str
-    case: Case
-
-    def error(self, problem: str, field: str = "votes") -> InputError:
-        """Error of a field of the case in its file."""
-        return InputError(problem, self.file, f"case {self.case.id}", field=field)
-
-
-def merge_sets(
-    sets: Sequence[CaseSet], *, prefer: Prefer | None = None, pool_votes: bool = False
-) -> Merged:
+def merge_sets(sets: Sequence[CaseSet], *, pool_votes: bool = False) -> Merged:
     """Unite data sets by the ids of their cases.
 
-    Identical cases count once. Without ``prefer`` the same id with other content is an error.
-    With ``pool_votes`` the votes of one case in several files are put together, each rater's
-    once; sources and licences that differ are then joined by semicolons.
+    Identical cases count once; the same id with other content is an error. With ``pool_votes``
+    the votes of one case in several files are put together, each rater's once.
 
     Raises:
         InputError: A case that the files disagree on, or votes that can't be told apart.
     """
-    held = defaultdict[str, list[_Version]](list)
+    held: dict[str, Case] = {}
+    identical = pooled = 0
     for one in sets:
         for case in one.cases:
-            if to_line(case) not in (to_line(other.case) for other in held[case.id]):
-                held[case.id].append(_Version(one.name, case))
-    cases, preferred, pooled = [], 0, 0
-    for versions in held.values():
-        pools = pool_votes and sum(one.case.votes is not None for one in versions) > 1
-        ignored = ("votes", "source", "licence") if pools else ()
-        differing = [
-            name
-            for name in Case.model_fields
-            if name not in ignored and len({_text(one.case, name) for one in versions}) > 1
-        ]
-        if differing and prefer is None:
-            raise _conflict(versions, differing[0])
-        chosen = versions[-1 if prefer is Prefer.LAST else 0].case
-        if pools:
-            chosen = chosen.model_copy(update=_pooled(versions, prefer))
-        cases.append(chosen)
-        preferred += bool(differing)
-        pooled += pools
-    texts = {case_id(case.query, case.context, case.history) for case in cases}
-    identical = sum(len(one.cases) for one in sets) - sum(map(len, held.values()))
+            first = held.get(case.id)
+            if first is None:
+                held[case.id] = case
+            elif to_line(first) == to_line(case):
+                identical += 1
+            elif pool_votes and first.votes is not None and case.votes is not None:
+                held[case.id] = _pooled(first, case, one.name)
+                pooled += 1
+            else:
+                raise _conflict(first, case, one.name)
+    texts = {case_id(case.query, case.context, case.history) for case in held.values()}
     notes = {
         "records identical to a case there already and left out": identical,
-        f"cases that differ, taken from the {prefer} file": preferred,
-        "cases with votes of more than one file": pooled,
-        "cases with the text of another, under an id of their own": len(cases) - len(texts),
+        "records whose votes were put to those of a case there already": pooled,
+        "cases with the text of another, under an id of their own": len(held) - len(texts),
     }
-    return Merged(tuple(cases), {what: n for what, n in notes.items() if n})
+    return Merged(tuple(held.values()), {what: n for what, n in notes.items() if n})
 
 
-def _conflict(versions: Sequence[_Version], field: str) -> InputError:
-    first = versions[0]
-    other = next(one for one in versions if _text(one.case, field) != _text(first.case, field))
-    mend = "--prefer first or last settles it"
-    if field == "votes":
-        mend += ", --pool-votes puts the votes together"
-    here, there = _shown(other.case, field), _shown(first.case, field)
-    return other.error(f"{here} here, {there} in {first.file} ({mend})", field)
+def _conflict(first: Case, case: Case, file: str) -> InputError:
+    """Error of the first field in which two cases differ."""
+    old, new = dict(_leaves(first)), dict(_leaves(case))
+    field = next((name for name in old | new if old.get(name) != new.get(name)), "votes")
+    hint = " (--pool-votes puts votes together)" if field == "votes" else ""
+    problem = f"differs from an earlier file{hint}"
+    return InputError(problem, file, f"case {case.id}", field=field.split(".")[0])
 
 
-def _shown(case: Case, field: str) -> str:
-    """A field in a message; texts and votes are counted, not shown."""
-    value = getattr(case, field)
-    if value is None:
-        return "none"
-    if field == "votes":
-        return f"{case.votes_safe} safe and {case.votes_unsafe} unsafe"
-    return f"{len(_text(case, field))} characters" if field in _TEXTS else shorten(value)
-
-
-def _pooled(versions: Sequence[_Version], prefer: Prefer | None) -> dict[str, Any]:
-    """Votes of all versions, the first of each rater's; every source and licence."""
-    kept: dict[str, tuple[str, Vote]] = {}
-    for one in versions[::-1] if prefer is Prefer.LAST else versions:
-        votes = one.case.votes or ()
+def _pooled(first: Case, case: Case, file: str) -> Case:
+    """The case with the votes of both, each rater's once."""
+    bare = [one.model_copy(update={"votes": None}) for one in (first, case)]
+    if bare[0] != bare[1]:
+        raise _conflict(bare[0], bare[1], file)
+    kept: dict[str, Vote] = {}
+    for votes in (first.votes or (), case.votes or ()):
         if isinstance(votes, VoteCounts) or any(vote.rater is None for vote in votes):
-            raise one.error("counts, and votes without a rater, can't be pooled")
+            problem = "counts, and votes without a rater, can't be pooled"
+            raise InputError(problem, file, f"case {case.id}", field="votes")
         for vote in votes:
-            file, first = kept.setdefault(vote.rater or "", (one.file, vote))
-            if first.verdict != vote.verdict and prefer is None:
-                raise one.error(
-                    f"rater {shorten(vote.rater)} votes {vote.verdict} here and {first.verdict} "
-                    f"in {file} (--prefer first or last settles it)"
-                )
-    origins = {
-        field: [name for one in versions if (name := getattr(one.case, field)) is not None]
-        for field in ("source", "licence")
-    }
-    joined = {field: "; ".join(dict.fromkeys(names)) or None for field, names in origins.items()}
-    return {"votes": tuple(vote for _, vote in kept.values()), **joined}
+            if kept.setdefault(vote.rater or "", vote).verdict != vote.verdict:
+                problem = f"rater {shorten(vote.rater)} votes {vote.verdict} here, and otherwise "
+                problem += "in an earlier file"
+                raise InputError(problem, file, f"case {case.id}", field="votes")
+    return first.model_copy(update={"votes": tuple(kept.values())})
 
 
 # --- parts --------------------------------------------------------------------------------------

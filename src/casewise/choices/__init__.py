@@ -56,7 +56,6 @@ __all__ = [
     "PROTOCOL",
     "PowerInputs",
     "PowerTest",
-    "Prefer",
     "RULES",
     "Rulings",
     "Sampling",
@@ -281,13 +280,6 @@ class By(enum.StrEnum):
     SOURCE = "source"
     LANGUAGE = "language"
     NONE = "none"
-
-
-class Prefer(enum.StrEnum):
-    """File whose fields are taken where two differ."""
-
-    FIRST = "first"
-    LAST = "last"
 
 
 class ExportForm(enum.StrEnum):

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import By, Prefer
+from casewise.choices import By
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, out, print_as
 from casewise.cli._main import case_files, dataset, reporting
@@ -32,7 +32,7 @@ DIFFERENT = 1
 """Exit status of ``diff`` where the versions differ, as of the program of that name; of ``check``
 where a rule is broken."""
 
-_SUFFIX = {"yaml": ".yaml", "csv": ".csv"}
+_SUFFIXES = (".yaml", ".csv")
 _NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -72,7 +72,7 @@ def split(
     """
     shares = _shares(into)
     loaded = _open(file)
-    suffix = _SUFFIX.get(loaded.form, ".jsonl")
+    suffix = Path(file).suffix if file.endswith(_SUFFIXES) else ".jsonl"
     targets = {name: out_dir / f"{name}{suffix}" for name in shares}
     for target in targets.values():
         _keep_source(file, target)
@@ -118,9 +118,6 @@ def merge(
         list[str], argument("A B...", "Files of cases, starter or casebench.", complete.cases)
     ],
     to: Out,
-    prefer: Annotated[
-        Prefer | None, option("On a conflict keep the first or the last file. Default: stop.")
-    ] = None,
     pool_votes: Annotated[
         bool, flag("--pool-votes", "Put the votes on one case together.")
     ] = False,
@@ -138,9 +135,7 @@ def merge(
 
     casewise cases merge may.jsonl june.jsonl --pool-votes --out votes.jsonl
     """
-    merged = case_files.merge_sets(
-        [_open(file) for file in files], prefer=prefer, pool_votes=pool_votes
-    )
+    merged = case_files.merge_sets([_open(file) for file in files], pool_votes=pool_votes)
     case_files.write_cases(merged.cases, to)
     for what, count in merged.notes.items():
         note(f"note: {what}: {count}")

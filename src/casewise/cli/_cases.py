@@ -37,7 +37,7 @@ from casewise.cli._options import (
 )
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
-from casewise.files import quoted, write_atomically
+from casewise.files import write_atomically
 
 MOST_PROBLEMS = 20
 """Problems of a file that are named."""
@@ -78,7 +78,7 @@ def _print_summary(loaded: case_files.CaseSet) -> None:
     note_all(loaded.notes)
     out().print(
         f"{loaded.name}: {len(cases)} cases of {len(queries)} queries in {len(categories)} "
-        f"categories ({loaded.form}, {loaded.identity})\n"
+        f"categories ({loaded.identity})\n"
         f"intended safe {arms['safe']}, unsafe {arms['unsafe']}, without context {bare}; "
         f"with votes {voted}"
     )
@@ -175,10 +175,6 @@ class DataSet(StrEnum):
     """Data set that can be fetched."""
 
     CASEBENCH = "casebench"
-    XSTEST = "xstest"
-    CAT = "cat"
-    CONFAIDE = "confaide"
-    OPENSAFEINTENT = "opensafeintent"
 
 
 def _accept(terms: str, accepted: bool) -> None:
@@ -196,7 +192,7 @@ def _accept(terms: str, accepted: bool) -> None:
 
 
 def fetch(
-    name: Annotated[DataSet, typer.Argument(help="The data set.")],
+    name: Annotated[DataSet, typer.Argument(help="The data set.")],  # noqa: ARG001 - the only one
     origin: Annotated[
         Path | None,
         option(
@@ -211,29 +207,15 @@ def fetch(
         bool, flag("--accept-terms", "Accept the data's terms without being asked.")
     ] = False,
 ) -> None:
-    """Fetch a data set into your cache, after you accept its terms.
-
-    CASE-Bench with its prompts; or the files of another set, pinned and under an
-    open licence, for casewise cases import and the mapping that ships for them.
+    """Fetch CASE-Bench and its prompts into your cache, after you accept its terms.
 
     [bold]Examples[/]
 
     casewise cases fetch casebench
 
     casewise cases fetch casebench --from ~/CASEBench --accept-terms
-
-    casewise cases fetch xstest
     """
-    terms = case_files.TERMS if name is DataSet.CASEBENCH else case_files.OPEN_SETS[name].terms
-    _accept(terms, accept_terms)
-    if name is not DataSet.CASEBENCH:
-        files = case_files.fetch_open_set(name, origin)
-        for path, mapping in zip(files, case_files.OPEN_SETS[name].mappings, strict=False):
-            note(
-                f"{path}: casewise cases import {quoted(path)} --map {mapping} "
-                f"--out {mapping}.jsonl"
-            )
-        return
+    _accept(case_files.TERMS, accept_terms)
     fetched = case_files.fetch_casebench(origin)
     note(f"data: {fetched.data}")
     if fetched.templates:

@@ -134,9 +134,7 @@ def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_
     if cases is not None:
         raise UsageError("give --cases or --deployment, not both")
     card = case_files.load_card(deployment)
-    return card.name, case_files.CaseSet(
-        case_files.card_cases(card), card.name, case_files.Form.YAML
-    )
+    return card.name, case_files.CaseSet(case_files.card_cases(card), card.name)
 
 
 def _model(

@@ -149,7 +149,7 @@ def replay(
         from casewise.runs import check_models, make_plan
 
     cases = tuple(one.case for one in asked.values())
-    held = case_files.CaseSet(cases, file.name, case_files.Form.JSONL)
+    held = case_files.CaseSet(cases, file.name)
     given = {"model": model, "protocol": "respond", "delivery": "none", "grader": grader}
     plan = make_plan(shared | given, held, withhold=not reveal)
     if len(plan.cells) > len(model):

@@ -586,8 +586,8 @@ _LACKING: dict[str, tuple[Level, Callable[[Case], bool], str]] = {
     ),
     "missing-votes": (
         NOTE,
-        lambda case: not _has_people(case) and case.ratings is None,
-        "No vote, rating or published share of people: what people think is not known.",
+        lambda case: not _has_people(case),
+        "No vote or published share of people: what people think is not known.",
     ),
     "missing-intended": (
         NOTE,

@@ -171,7 +171,7 @@ def column_rules(known: frozenset[str]) -> dict[str, Rule]:
         known: Names of parameters that may be shown.
     """
     ids = ("run_id", "dataset_hash", "dataset_version", "case_id", "query_id", "twin_id")
-    words = ("protocol", "delivery", "intended", "twin_intended", "expected", "other_labels")
+    words = ("protocol", "delivery", "intended", "twin_intended", "expected")
     of_answer = ("status", "verdict", "response_class", "turn_classes")
     return {
         **dict.fromkeys(ids, show_id),

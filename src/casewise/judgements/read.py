@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from casewise.cases import Case, SharedCases, is_output, load_output, other_labels
+from casewise.cases import Case, SharedCases, is_output, load_output
 from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of, read_bytes
 from casewise.judgements.logs import choose_logs, read_judgements
@@ -348,7 +348,6 @@ def case_columns(case: Case) -> dict[str, Any]:
         "votes_unsafe": case.votes_unsafe,
         "published_safe_rate": case.published_safe_rate,
         "no_context": True if case.context is None else None,
-        "other_labels": other_labels(case),
     }
 
 

@@ -31,7 +31,6 @@ SCHEMA: dict[str, pl.DataType] = {
     "published_safe_rate": _NUMBER,
     "expected": _TEXT,
     "no_context": _FLAG,
-    "other_labels": _TEXT,
     # The answer.
     "epoch": _COUNT,
     **dict.fromkeys(("status", "verdict"), _TEXT),
@@ -59,9 +58,9 @@ SCHEMA: dict[str, pl.DataType] = {
 ``stopped`` says why that run did not end (null: it did, or nobody knows);
 ``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``;
 ``expected`` is what a deployment wants of the reply (answer, refuse, partial or either);
-``no_context`` is true of a case without a context, and else null; ``other_labels`` names those
-of the case that make no label (``ratings``, ``replies``); ``mass`` is the probability mass
-that the first token puts on the two words; ``graded_by`` is ``provider``, ``rules`` or a model;
+``no_context`` is true of a case without a context, and else null; ``mass`` is the probability
+mass that the first token puts on the two words;
+``graded_by`` is ``provider``, ``rules`` or a model;
 ``doubt`` is the chance that the grader gives of its class being wrong (null: nobody measured it);
 ``turn_classes`` has the class of every reply of an escalating conversation; ``cut`` says whether an
 answer ended at a token limit (null: unknown); ``mentions`` has the parameters of the context that
@@ -81,7 +80,6 @@ OF_CASE = (
     "published_safe_rate",
     "expected",
     "no_context",
-    "other_labels",
 )
 """The columns that say something of the case, its id apart."""
 

@@ -208,7 +208,6 @@ _OF_CASE = (
     "intended",
     "expected",
     "no_context",
-    "other_labels",
 )
 
 

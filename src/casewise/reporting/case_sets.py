@@ -108,10 +108,9 @@ def _name(case: Case) -> str:
 
 
 def _line(change: FieldChange, *, reveal: bool) -> str:
-    remark = f" ({change.note})" if change.note else ""
     hides = change.is_text and not reveal
     old, new = (_short(value, hides=hides) for value in (change.old, change.new))
-    return f"{change.field}: {old} -> {new}{remark}"
+    return f"{change.field}: {old} -> {new}"
 
 
 def _short(value: Any, *, hides: bool) -> str:
@@ -140,7 +139,7 @@ def _change_record(change: CaseChange, *, reveal: bool) -> dict[str, Any]:
         shown = {
             side: _short(value, hides=True) if hides else value for side, value in sides.items()
         }
-        fields.append({"field": one.field, **shown, "note": one.note or None})
+        fields.append({"field": one.field, **shown})
     return {
         "old_id": change.old.id,
         **_case_record(change.new),
@@ -159,7 +158,6 @@ def pairs_sheet(cases: Sequence[Case], findings: Sequence[Finding]) -> Sheet:
             "query_id": query,
             "cases": [case.id for case in pair],
             "voted": [case.id for case in pair if is_voted(case)],
-            "version": max(case.version for case in pair),
             "differing": list(differing_parameters(pair)),
         }
         for query, pair in pairs.items()

@@ -531,8 +531,7 @@ class Scores(Result[Score]):
         if cases.is_empty():
             return None
         in_context = cases["no_context"].fill_null(False).not_().to_list()
-        queries, others = cases["query_id"].to_list(), cases["other_labels"].to_list()
-        columns = Labelled(label_fields(cases), queries, in_context, others)
+        columns = Labelled(label_fields(cases), cases["query_id"].to_list(), in_context)
         return find_shape(columns, self.scoring.rule(cases))
 
     @cached_property

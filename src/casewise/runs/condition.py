@@ -12,7 +12,6 @@ from casewise.cases import (
     STARTER,
     Case,
     CaseSet,
-    Form,
     ToolDefinition,
     card_cases,
     digest,
@@ -288,7 +287,7 @@ def _data_and_prompts(
     if options.cases != STARTER:
         raise UsageError("a deployment has cases of its own: leave out --cases")
     card = load_card(options.deployment)
-    data = CaseSet(card_cases(card), card.name, Form.YAML, ())
+    data = CaseSet(card_cases(card), card.name)
     script = load_script(card.script_path) if card.script_path is not None else None
     retrieved = {case.id: card.retrieved_for(case) for case in card.cases} | {
         SCRIPTED: card.retrieved if script is not None else ()

@@ -35,7 +35,6 @@ from casewise.cases import (
     ToolDefinition,
     Turn,
     digest,
-    other_labels,
     wanted_reply,
 )
 from casewise.choices import RULES, Sampling
@@ -144,7 +143,6 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
             else {}
         )
         | ({"no_context": True} if case.context is None else {})
-        | ({"other_labels": others} if (others := other_labels(case)) else {})
         | ({OPENINGS: [one.turns[0] for one in more]} if more else {})
         | ({TWIN: _of_twin(unit[1])} if len(unit) > 1 else {})
         | ({TURNS: later, "expected": wanted_reply(case)} if protocol.acts else {})

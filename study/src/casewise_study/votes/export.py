@@ -87,7 +87,6 @@ def voted_cases(
         made = {
             "votes": tuple(votes[case.id]) or None,
             "published_safe_rate": None,
-            "ratings": None,
             "tags": (*without_sequential_tags(case.tags), *mark),
         }
         by_query[case.query_id].append((_ARMS.index(cell.arm), case.model_copy(update=made)))
