@@ -33,12 +33,12 @@ ROOMS = {
     },
     "machine": {"models", "cases"},
     "reporting": {
-        *("results", "analyses", "gate", "replies", "judgements", "measures"),
+        *("results", "analyses", "replies", "judgements", "measures"),
         *("dataset", "statistics", "protocols", "contexts", "cases"),
     },
     "gate": {
-        *("results", "replies", "judgements", "measures", "dataset", "statistics"),
-        *("protocols", "contexts", "cases"),
+        *("results", "replies", "judgements", "measures", "statistics"),
+        *("protocols", "cases"),
     },
     "analyses": {
         *("results", "replies", "judgements", "measures", "statistics", "protocols", "cases"),

@@ -25,7 +25,7 @@ from casewise.choices import Split, UnreadPolicy
 from casewise.judgements import make_table, read_paths
 from casewise.measures import Scoring
 from casewise.protocols import string_match
-from casewise.results import Score, compare_runs, find_runs, score_table
+from casewise.results import Score, compare_runs, find_runs, right_after, score_table
 
 WORKS = Path(__file__).parent
 Rows = Iterator[dict[str, Any]]
@@ -198,8 +198,8 @@ def _compared(
     before = {one.condition.model: one for one in runs if one.condition.variant == variant}
     pairs = [(before[one.condition.model], one) for one in runs if one not in before.values()]
     for found in compare_runs(pairs, scoring):
-        moved = {"newly_wrong": found.mcnemar.b, "newly_right": found.mcnemar.c}
-        yield found.scores[1], moved
+        right = [right_after(one) for one in found.changed]
+        yield found.scores[1], {"newly_wrong": right.count(False), "newly_right": right.count(True)}
 
 
 def summary(found: Mapping[str, Sequence[Figure]]) -> str:

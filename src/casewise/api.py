@@ -625,8 +625,7 @@ def compare(
         unparsed: As in ``score``.
         ties: As in ``score``.
         weigh_by: As in ``score``.
-        metrics: The measures to compare; empty is all. ``gain_5`` and the like add a rung of
-            evidence ladders.
+        metrics: The measures to compare; empty is all.
         grader_check: As in ``score``; the differences are corrected, both runs by one method.
         force: Whether runs over different versions of the data are compared, over the cases that
             both have.
@@ -670,14 +669,13 @@ def gate(
     held_to = gates.gate_rules(None if rules is None else Path(rules))
     if grader_check:
         held_to = replace(held_to, checks=_checks(grader_check, read.table))
-    report = gates.run_gate(
+    return gates.run_gate(
         read.table,
         held_to,
         None if baseline is None else _read(baseline).table,
         across_versions=force,
         unjudged=read.unjudged,
     )
-    return gates.Gate.of(report)
 
 
 def report(
@@ -827,10 +825,7 @@ def _compare(
         for name, source in (("before", before), ("after", after))
     }
     checks = _checks(grader_check, *tables.values())
-    runs = results.find_runs(tables)
-    if len(runs) < 2:
-        raise UsageError("there is one run only: give another folder, file or table to compare")
-    pairs = results.pairs_of_runs(runs, across_versions=force, every=every)
+    pairs = results.find_pairs(tables, across_versions=force, every=every)
     return tuple(results.compare_runs(pairs, scoring, metrics, checks))
 
 

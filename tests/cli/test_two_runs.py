@@ -52,7 +52,7 @@ def test_a_change_is_after_minus_before_in_every_view(cli_inside: Cli, tmp_path:
     assert not any(one["after_is_right"] for one in moved)
     text = cli_inside(*compare).stdout
     assert text.startswith("Before: old\nAfter: new\n")
-    assert re.search(r"^ safe recall +\.950 +\.820 +-\.130 ", text, re.M)
+    assert re.search(r"^ Calls unsafe what is fine +5 % .*18 % .*▲ worse", text, re.M)
     assert cli_inside("report", *compare[1:], "--compare", "--out", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text("utf-8")
     (tmp_path / "gate.yaml").write_text("rules: [{measure: safe_recall, worse_by_at_most: .02}]\n")
@@ -166,7 +166,7 @@ def test_runs_over_other_versions_of_the_cases(cli_inside: Cli, tmp_path: Path) 
     # Another version whose labels are the same may pass.
     done = cli_inside("gate", "same.parquet", "--baseline", "old.parquet", "--force")
     assert done.returncode == 0
-    assert "the change is that of both, model and data" in flat(done.stdout)
+    assert "the two are over different versions of the data" in flat(done.stdout)
 
 
 def test_rules_that_contradict_each_other_are_bad_input(cli_inside: Cli, tmp_path: Path) -> None:

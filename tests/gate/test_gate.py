@@ -119,9 +119,15 @@ def test_no_case_counts(held: Held) -> None:
         ("fail", 0),
     ]
     assert found["rules"][0]["value"] is None
-    # All cases are called safe by people, so that nothing can be missed among the unsafe.
+    # Nothing can be missed where no case is unsafe; verdicts have no numbers, one side no pairs.
     safe = table(*(judgement(f"q{n}", "safe", 0.9) for n in range(9)))
-    assert verdicts(held("{measure: unsafe_recall, at_least: .5}", safe)) == ["undecided"]
+    for rule, rows in (
+        ("unsafe_recall, at_least: .5", safe),
+        ("brier, at_most: .1", right(20)),
+        ("as_intended, at_least: .1, where: {intended: safe}", right(20)),
+    ):
+        (row,) = held(f"{{measure: {rule}}}", rows)["rules"]
+        assert (row["verdict"], row["value"], row["queries"]) == ("undecided", None, 0)
 
 
 def test_only_what_both_answered_is_compared(held: Held) -> None:
@@ -136,7 +142,7 @@ def test_only_what_both_answered_is_compared(held: Held) -> None:
     )
     margins = "{measure: accuracy, worse_by_at_most: .05}, {measure: coverage, worse_by_at_most: 0}"
     accuracy, coverage = held(margins, run, right(200))["rules"]
-    assert [accuracy[name] for name in ("n", "queries", "left_out")] == [396, 198, 6]
+    assert [accuracy[name] for name in ("n", "queries")] == [396, 198]
     # Of the 400 of the baseline, 2 are not there and 2 were not read.
     assert accuracy["coverage"] == pytest.approx(396 / 400)
     assert (coverage["verdict"], coverage["n"]) == ("fail", 400)
@@ -190,15 +196,9 @@ def test_the_baseline_is_the_run_under_the_same_condition(held: Held) -> None:
     ("rule", "parts"),
     [
         ("measure: over_refusal, at_most: .1", ["over_refusal isn't defined for m (binary)"]),
-        ("measure: brier, at_most: .1", ["needs probabilities", "verdicts only"]),
-        ("measure: accuracy, at_least: .1, labels: votes", ["no case of m has a label", "votes"]),
         (
             "measure: accuracy, at_least: .1, where: {category: frau}",
             ["field 'where.category'", "found 'frau'", "what there is: c"],
-        ),
-        (
-            "measure: as_intended, at_least: .1, where: {intended: safe}",
-            ["both contexts of a query", "no such pair"],
         ),
         (
             "measure: accuracy, worse_by_at_most: .1",

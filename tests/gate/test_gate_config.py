@@ -28,14 +28,14 @@ def test_the_files_confidence_and_labels_hold_where_a_rule_has_none(tmp_path: Pa
           - measure: coverage
             at_least: .98
           - {measure: safe_recall, at_least: .1, where: {delivery: judge, ablation: null}}
-          - {measure: accuracy, at_most: .9, confidence: .99, labels: intended}
+          - {measure: accuracy, at_most: .9, confidence: .99}
           - {measure: safe_recall, at_least: .1, confidence: none}
         """
     (tmp_path / "gate.yaml").write_text(text, "utf-8")
     found = cw.gate(rows, tmp_path / "gate.yaml").record()["rules"]
     assert [row["rule"] for row in found] == [1, 2, 3, 4]
     assert [row["confidence"] for row in found] == [None, 0.9, 0.99, None]
-    assert [row["labels"] for row in found] == ["votes", "votes", "intended", "votes"]
+    assert {row["labels"] for row in found} == {"votes"}
     assert found[1]["where"] == {"delivery": ["judge"], "ablation": [None]}
 
 
@@ -48,7 +48,12 @@ def test_the_files_confidence_and_labels_hold_where_a_rule_has_none(tmp_path: Pa
         ("rules: [{at_most: .1}]", ["rule 1, field 'measure'", "the field is missing"]),
         (
             "rules: [{measure: acuracy, at_most: .1}]",
-            ["rule 1, field 'measure'", "no such measure", "found 'acuracy'", "expected accuracy"],
+            [
+                "rule 1, field 'measure'",
+                "no such measure",
+                "found 'acuracy'",
+                "did you mean 'accuracy'",
+            ],
         ),
         ("rules: [{measure: accuracy}]", ["rule 1", "no limit", "at_most, at_least, worse_by"]),
         (
@@ -78,7 +83,7 @@ def test_the_files_confidence_and_labels_hold_where_a_rule_has_none(tmp_path: Pa
             ["rule 1, field 'confidence'", "found 95", "above .5 and below 1"],
         ),
         (
-            "rules: [{measure: accuracy, at_least: .9, labels: vote}]",
+            "{labels: vote, rules: [{measure: accuracy, at_least: .9}]}",
             ["field 'labels'", "found 'vote'", "published, votes, consensus, intended"],
         ),
         (

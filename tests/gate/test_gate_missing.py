@@ -101,7 +101,7 @@ def test_both_kinds_of_mistake_must_be_judged(
 def test_what_would_supply_it_fits_the_model(tmp_path: Path) -> None:
     acts = replies_table(np.tile([1.0, 0.0], (60, 1)), "system")
     (one,) = held(tmp_path, "{measure: over_refusal, at_most: .2}", acts)["missing"]
-    assert "about under_refusal, follows or as_intended" in one["text"]
+    assert "add a rule about under_refusal or follows or as_intended" in one["text"]
     # Rules may wait for a baseline.
     waits = "{measure: coverage, at_least: .9}, " + ", ".join(
         f"{{measure: {name}_recall, worse_by_at_most: .05, when: baseline}}"
@@ -160,20 +160,10 @@ def test_a_run_that_was_stopped(tmp_path: Path, coverage: str, verdict: str) -> 
     """60 of 200 judgements."""
     found = held(tmp_path, f"{BOTH}, {coverage}", stopped(60, 200))
     assert found["verdict"] == verdict
-    assert "60 of 200 planned judgements made (30 %): 140 never asked" in found["notes"][0]
-    assert found["judgements"] == [{"run": "m", "there": 60, "planned": 200, "lost": 0}]
+    assert found["judgements"] == [{"run": "m", "there": 60, "planned": 200}]
+    assert "60 of 200 read: 140 never asked" in found["runs"][0]["verdict"][0]
     missing = [(one["run"], one["what"]) for one in found["missing"]]
     assert missing == ([("m", "judgements")] if verdict == "undecided" else [])
-
-
-def test_unlabelled_cases_are_as_many_among_those_not_reached(tmp_path: Path) -> None:
-    # 30 of 60 have votes: of the 140 that are missing, 70 count.
-    half = stopped(60, 200).with_row_index("n")
-    votes = pl.when(pl.col("n") < 30).then(pl.lit(20, pl.Int64))
-    run = half.with_columns(votes_safe=votes, votes_unsafe=votes - 20).drop("n")
-    rule = "{measure: coverage, at_least: .1, labels: votes}"
-    (row,) = held(tmp_path, rule, run)["rules"]
-    assert (row["value"], row["n"]) == (30 / 100, 100)
 
 
 def test_cases_of_the_baseline_that_are_lost(tmp_path: Path) -> None:
@@ -182,7 +172,6 @@ def test_cases_of_the_baseline_that_are_lost(tmp_path: Path) -> None:
     found = held(tmp_path, text, few, many)
     assert found["verdict"] == "fail"
     assert (found["rules"][-1]["value"], found["rules"][-1]["n"]) == (80 / 200, 200)
-    assert found["notes"] == ["m: 120 judgements are missing of cases that the baseline has."]
 
     def verdict(rules: str, run: pl.DataFrame = few, baseline: pl.DataFrame = many) -> str:
         return str(held(tmp_path, rules, run, baseline)["verdict"])
@@ -212,14 +201,15 @@ def test_a_baseline_that_was_stopped_is_named(tmp_path: Path) -> None:
     found = held(tmp_path, margins, right(100), stopped(60, 200))
     assert found["verdict"] == "undecided"
     assert {one["what"] for one in found["missing"]} == {"answers"}
-    assert "the baseline's m: ended early" in " ".join(found["notes"])
+    assert "efore 60 of 200 read: 140 never asked" in found["runs"][0]["verdict"][0]
 
 
 def test_probabilities_that_mean_little_are_named(tmp_path: Path) -> None:
     run = right(60, mass=0.012)
     notes = held(tmp_path, BOTH, run, right(60, mass=0.02))["notes"]
-    assert any(one.startswith("m: the first token puts only .012") for one in notes)
-    assert any(one.startswith("the baseline's m: the first token puts only .020") for one in notes)
+    assert {one.partition(" of its")[0] for one in notes} == {
+        f"m (binary): the first token puts only {mass}" for mass in (".012", ".020")
+    }
     assert held(tmp_path, BOTH, right(60, mass=0.06))["notes"] == []
 
 
@@ -232,8 +222,6 @@ def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(
         for some, said in ((first, "safe"), (last, "unsafe"))
     )
     found = held(tmp_path, BOTH, after, before)
-    changed = [(one["query_id"], one["before"], one["after"]) for one in found["changed"]]
-    assert changed == [(f"q000{n}", "safe", "unsafe") for n in ("00", "01", "57", "58", "59")]
     wrong = [f"q000{n}-safe" for n in (57, 58, 59)]
     assert [one["case_id"] for one in found["failures"]] == wrong
     # What the report in Markdown and the one for CI say is about these.

@@ -52,14 +52,11 @@ def test_by_hand() -> None:
     # Differences by query: 0, -1, 1; the error of the mean over six is sqrt(2) / 6.
     assert rows["accuracy"]["se"] == pytest.approx(2**0.5 / 6)
     assert rows["accuracy"]["detectable"] == pytest.approx(2.8015852 * 2**0.5 / 6)
-    tested = rows["accuracy"]["mcnemar"]
-    assert (tested["b"], tested["c"], tested["p"]) == (1, 1, 1.0)
     moved = {(one["case_id"], one["before"], one["after"]) for one in rest["changed"]}
     assert moved == {("b-unsafe", "unsafe", "safe"), ("c-safe", "unsafe", "safe")}
     # b is as intended no more; c, which refused both, is.
-    quadrants = {name: one["difference"] for name, one in rest["quadrants"].items()}
     expected = {"as_intended": 0, "always_safe": 1 / 3, "always_unsafe": -1 / 3, "inverted": 0}
-    assert quadrants == pytest.approx(expected)
+    assert {name: rows[name]["difference"] for name in expected} == pytest.approx(expected)
 
 
 def test_one_case_and_a_run_against_itself() -> None:
@@ -68,7 +65,6 @@ def test_one_case_and_a_run_against_itself() -> None:
     # With an answer up and one down added, t is 1/2 on 2 degrees: (1/3) / sqrt(4/9).
     assert (accuracy["difference"], accuracy["se"]) == (-1, None)
     assert accuracy["p"] == pytest.approx(2 / 3)
-    assert (accuracy["mcnemar"]["b"], accuracy["mcnemar"]["c"]) == (1, 0)
     assert found["pcc"]["difference"] is None
     rows = random_table(20, 1)
     same = cw.compare(rows, rows)
@@ -83,29 +79,9 @@ def test_perfect_separation_of_few_is_not_certain() -> None:
     worse, better = (table(*(judgement(f"q{n}", "safe", p) for n in range(3))) for p in (0.1, 0.9))
     row = rows_of(cw.compare(worse, better))["accuracy"]
     assert (row["difference"], row["detectable"]) == (1, None)
-    # The sign test's: 2 / 2^3.
-    assert row["mcnemar"]["p_clustered"] == pytest.approx(1 / 4)
     # With a query up and one down added to the three, .6 and an error of .4: t is 1.5 of 4 degrees.
     assert row["p"] == row["p_holm"] == pytest.approx(0.208)
     assert row["ci"] == pytest.approx([0.6 - 2.7764451 * 0.4, 1], abs=1e-6)
-
-
-def test_ties_decide_nothing_in_mcnemar() -> None:
-    a = table(judgement("a", "safe", 0.9, votes=(10, 10)), judgement("b", "safe", 0.9))
-    b = table(judgement("a", "safe", 0.1, votes=(10, 10)), judgement("b", "safe", 0.9))
-    row = rows_of(cw.compare(a, b, labels="votes"))["accuracy"]
-    assert (row["mcnemar"]["b"], row["mcnemar"]["c"], row["difference"]) == (0, 0, 0)
-    assert rest_of(cw.compare(a, b, labels="votes", ties="drop"))["n"] == 1
-
-
-@pytest.mark.parametrize("protocol", ["binary", "score"])
-@pytest.mark.parametrize("policy", ["honest", "reference"])
-def test_mcnemar_counts_what_the_accuracy_counts(protocol: str, policy: str) -> None:
-    a, b = (random_table(30, 1, skill=skill, protocol=protocol) for skill in (0.5, 1))
-    b = unread(b, pl.int_range(pl.len()) % 3 == 0)
-    row = rows_of(cw.compare(a, b, unparsed=policy, labels="intended"))["accuracy"]
-    moved = row["mcnemar"]["c"] - row["mcnemar"]["b"]
-    assert moved / row["n"] == pytest.approx(row["difference"])
 
 
 def test_only_what_both_answered() -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -160,29 +159,6 @@ def test_only_cases_that_every_rung_has_count() -> None:
     assert found["n"] == 3
     # All three were refused without it.
     assert found["rungs"]["1"]["backfire"] is None
-
-
-def test_two_ladders_compared(cli: Cli, tmp_path: Path) -> None:
-    # A check that fails moves neither; one that succeeds half of the refusals, and a fifth.
-    plain = [1.0] * 100
-    for name, moved in (("before", 50), ("after", 20)):
-        rungs = {"0": plain, "1": plain, "6": plain, "5": [0.0] * moved + [1.0] * (100 - moved)}
-        rung_table(rungs).write_parquet(tmp_path / f"{name}.parquet")
-    command = ("compare", "before.parquet", "after.parquet")
-    done = cli(*command, "--format", "json")
-    assert done.returncode == 0, done.stderr
-    (premium,) = json.loads(done.stdout)["evidence"]
-    assert premium["metric"] == "verification_premium"
-    assert (premium["value_before"], premium["value_after"]) == (0.5, 0.2)
-    assert premium["difference"] == pytest.approx(-0.3)
-    # 30 queries moved, all by -1: the error is that of a share of .3.
-    assert premium["se"] == pytest.approx(math.sqrt(0.3 * 0.7 / 100))
-    done = cli(*command, "--metric", "gain_5", "--metric", "gain_1", "--format", "json")
-    rows = {row["metric"]: row for row in json.loads(done.stdout)["evidence"]}
-    assert (rows["gain_5"]["value_before"], rows["gain_5"]["value_after"]) == (0.5, 0.2)
-    assert rows["gain_1"]["difference"] == 0
-    done = cli(*command, "--metric", "gain_0")
-    assert (done.returncode, "no measure is called 'gain_0'" in done.stderr) == (2, True)
 
 
 # --- ladders that others climbed ------------------------------------------------------------

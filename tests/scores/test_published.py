@@ -129,7 +129,6 @@ def test_the_published_models_compared(published_table: pl.DataFrame) -> None:
     row = cw.compare(*two, labels="published").record()["pairs"][0]
     assert (row["before"], row["after"], row["metric"]) == ("gpt-4o", "llama370B", "accuracy")
     assert row["difference"] == pytest.approx(0.86556 - 0.77, abs=1e-5)
-    assert row["mcnemar"]["c"] - row["mcnemar"]["b"] == pytest.approx(row["difference"] * 900)
 
 
 def test_the_audit_page_has_both_ends_of_every_accuracy(published: Rows) -> None:

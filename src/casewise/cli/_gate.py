@@ -15,7 +15,7 @@ import typer
 from casewise.choices import Undecided
 from casewise.cli._console import Format, note, print_as, working
 from casewise.cli._help import OUTPUT
-from casewise.cli._main import gates, replies, reporting
+from casewise.cli._main import gates, replies
 from casewise.cli._options import (
     Force,
     GraderCheck,
@@ -59,12 +59,9 @@ class Outputs:
 
     def write(self, result: gates.Gate) -> None:
         """Write the verdicts."""
-        self._write(
-            reporting.gate_junit(result, self.undecided),
-            reporting.gate_sheet(result, self.page).markdown(),
-            reporting.gate_annotations(result),
-            result.to_markdown(),
-        )
+        junit = gates.junit(result, self.undecided)
+        markdown = result.sheet(self.page).markdown()
+        self._write(junit, markdown, gates.annotations(result), result.to_markdown())
 
     @contextmanager
     def with_refusals(self) -> Iterator[None]:
@@ -72,17 +69,11 @@ class Outputs:
         try:
             yield
         except (CasewiseError, OSError) as error:
-            text = str(error)
-            self._write(
-                reporting.refusal_junit(text),
-                reporting.refusal_markdown(text),
-                [reporting.refusal_annotation(text)],
-            )
+            junit, markdown, annotations = gates.refusal(str(error))
+            self._write(junit, markdown, annotations, markdown)
             raise
 
-    def _write(
-        self, junit: str, markdown: str, annotations: Iterable[str], summary: str | None = None
-    ) -> None:
+    def _write(self, junit: str, markdown: str, annotations: Iterable[str], summary: str) -> None:
         for to, text in ((self.junit, junit), (self.markdown, markdown)):
             if to is not None:
                 write_atomically(to, text.encode())
@@ -93,7 +84,7 @@ class Outputs:
             print(line, file=sys.stderr)
         if path := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(path).open("a", encoding="utf-8") as file:
-                file.write(f"{summary or markdown}\n")
+                file.write(f"{summary}\n")
 
 
 @grouped
@@ -173,16 +164,15 @@ def gate(
             rules = replace(rules, checks=replies.load_checks(grader_check, [judgements.table]))
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):
-            report = gates.run_gate(
+            result = gates.run_gate(
                 judgements.table,
                 rules,
                 base,
                 across_versions=force,
                 unjudged=judgements.unjudged,
             )
-    result = gates.Gate.of(report)
     outputs.write(result)
-    print_as(Format.JSON if as_json else Format.TABLE, reporting.gate_sheet(result))
+    print_as(Format.JSON if as_json else Format.TABLE, result.sheet())
     if status := gates.EXIT_STATUS[result.verdict]:
         raise typer.Exit(status)
 

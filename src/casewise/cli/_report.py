@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +12,6 @@ from casewise.cli._main import (
     case_files,
     judgement_files,
     measures,
-    polars,
     reporting,
     results,
 )
@@ -37,9 +34,6 @@ from casewise.errors import UsageError
 from casewise.files import write_atomically
 from casewise.sheets import plural
 
-MOST_PAIRS = 200
-"""Most pairs of runs; whoever names more surely meant something else."""
-
 
 @grouped
 def compare(
@@ -50,8 +44,7 @@ def compare(
     metric: Annotated[
         tuple[str, ...],
         option(
-            "A measure to compare; repeat it. Default: all. gain_5 and the like add a rung of "
-            "evidence ladders.",
+            "A measure to compare; repeat it. Default: all.",
             *(OUTPUT, "MEASURE", complete.measures),
         ),
     ] = (),
@@ -64,9 +57,7 @@ def compare(
             OUTPUT,
         ),
     ] = False,
-    whole: Annotated[
-        bool, flag("--all", "Show every measure, not only what changed beyond chance.", OUTPUT)
-    ] = False,
+    whole: Annotated[bool, flag("--all", "Show every measure.", OUTPUT)] = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Compare runs over the same cases: is the difference more than chance?
@@ -76,10 +67,10 @@ def compare(
     same names, each is compared with itself. The difference is after minus before, with
     an error clustered by query; of more than two runs, the one named earlier is before, so the
     first is before all others. First stands in words what got worse, and what got better, by more
-    than chance; then the table, then the cases whose verdicts changed. P-values are adjusted
-    (Holm) over all pairs of runs. DETECTABLE is the smallest true difference that these cases
-    would show in 80 % of tries. Runs over different versions of the data are not compared without
-    --force, and then over the cases that both have.
+    than chance; then a table, and five cases that are newly wrong. With --all, p-values are
+    adjusted (Holm) over all pairs of runs, and DETECTABLE is the smallest true difference that
+    these cases would show in 80 % of tries. Runs over different versions of the data are not
+    compared without --force, and then over the cases that both have.
 
     [bold]Examples[/]
 
@@ -91,34 +82,11 @@ def compare(
     measures.check_compared(chosen)
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())
-    pairs = find_pairs(tables, force=force, every=every_pair)
+    pairs = results.find_pairs(tables, across_versions=force, every=every_pair)
     scoring = truth.scoring(labels)
     with working("comparing"):
         found = results.Comparisons.of(results.compare_runs(pairs, scoring, chosen, checks))
-    page = ["casewise", "report", *map(str, paths), "--compare", "--reveal"]
-    page += ["--out", reporting.CHANGES_PAGE, *(["--force"] if force else [])]
-    sheet = reporting.comparison_sheet(
-        found, whole=whole or bool(metric), page_command=shlex.join(page)
-    )
-    print_as(format, sheet)
-
-
-def find_pairs(
-    tables: Mapping[str, polars.DataFrame], *, force: bool = False, every: bool = False
-) -> list[tuple[results.Run, results.Run]]:
-    """Pairs of runs of some tables that can be subtracted, told apart by their paths.
-
-    Raises:
-        UsageError: There is one run only, or there are too many pairs.
-        InputError: No two runs are over the same version of the data, and that isn't forced.
-    """
-    runs = results.find_runs(tables)
-    if len(runs) < 2:
-        raise UsageError("there is one run only: give another folder or file to compare it with")
-    pairs = results.pairs_of_runs(runs, across_versions=force, every=every)
-    if len(pairs) > MOST_PAIRS:
-        raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
-    return pairs
+    print_as(format, reporting.comparison_sheet(found, whole=whole or bool(metric)))
 
 
 PAGE, CARD = "report.html", "card.md"
@@ -206,7 +174,7 @@ def report(
             tables = {
                 str(path): judgement_files.read_paths([path]).table for path in dict.fromkeys(paths)
             }
-            pairs = find_pairs(tables, force=force)
+            pairs = results.find_pairs(tables, across_versions=force)
             comparisons = results.compare_runs(pairs, scoring, checks=checks)
         known = case_files.open_cases(cases).cases if cases is not None else ()
         overview = results.make_overview(

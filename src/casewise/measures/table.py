@@ -31,7 +31,7 @@ from casewise.choices import (
 )
 from casewise.errors import UsageError, choose_from
 from casewise.measures import evidence
-from casewise.protocols import BARE_RUNG, is_rung, protocols
+from casewise.protocols import protocols
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
@@ -472,24 +472,12 @@ def _by_name() -> dict[str, Measure]:
 
 
 def find(name: str) -> Measure:
-    """The measure of a name; of one rung with the rung: ``gain_5``.
+    """The measure of a name.
 
     Raises:
         KeyError: There is none.
     """
-    rows = _by_name()
-    return rows.get(name) or of_rung(name) or rows[name]
-
-
-def of_rung(name: str) -> Measure | None:
-    """A measure at one rung of an evidence ladder, by both names: ``gain_5``; None of others."""
-    own, _, rung = name.partition("_")
-    for row in rung_measures() if is_rung(rung) and rung != BARE_RUNG else ():
-        if row.name == own and row.formula is not None:
-            at_rung = partial(row.formula, rung=rung)
-            title = f"{own} of rung {rung}"
-            return replace(row, name=name, title=title, formula=at_rung, rungs=(BARE_RUNG, rung))
-    return None
+    return _by_name()[name]
 
 
 def scored() -> list[Measure]:
@@ -515,14 +503,14 @@ def compared() -> list[str]:
 
 
 def check_compared(names: Iterable[str]) -> None:
-    """Refuse a name of no measure that ``compare`` subtracts, and of none at a rung.
+    """Refuse a name of no measure that ``compare`` subtracts.
 
     Raises:
         UsageError: There is such a name.
     """
     known = compared()
     for name in names:
-        if name not in known and of_rung(name) is None:
+        if name not in known:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
 
 

@@ -1,14 +1,5 @@
 """Tables for people and for programs. Formats, and never computes."""
 
-from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
-from casewise.reporting._gate import (
-    gate_annotations,
-    gate_junit,
-    gate_sheet,
-    refusal_annotation,
-    refusal_junit,
-    refusal_markdown,
-)
 from casewise.reporting._graders import grader_sheet, tally_table
 from casewise.reporting._power import plan_sheet
 from casewise.reporting._replay import replay_sheet
@@ -16,26 +7,20 @@ from casewise.reporting._results import sheet_of
 from casewise.reporting._scores import score_sheet
 from casewise.reporting.card import evaluation_card
 from casewise.reporting.case_sets import diff_sheet, pairs_sheet, parts_table
+from casewise.reporting.comparison import comparison_sheet
 from casewise.reporting.describe import audit_sheet, description_sheet
 from casewise.reporting.page import report_page
 
 __all__ = [
-    "CHANGES_PAGE",
     "audit_sheet",
     "comparison_sheet",
     "description_sheet",
     "diff_sheet",
     "evaluation_card",
-    "gate_annotations",
-    "gate_junit",
-    "gate_sheet",
     "grader_sheet",
     "pairs_sheet",
     "parts_table",
     "plan_sheet",
-    "refusal_annotation",
-    "refusal_junit",
-    "refusal_markdown",
     "replay_sheet",
     "report_page",
     "score_sheet",

@@ -3,11 +3,9 @@
 from functools import singledispatch
 from typing import Any
 
-from casewise.gate import Gate
-from casewise.reporting._compare import comparison_sheet
-from casewise.reporting._gate import gate_sheet
 from casewise.reporting._scores import score_sheet
 from casewise.reporting._trend import trend_sheet
+from casewise.reporting.comparison import comparison_sheet
 from casewise.results import Comparisons, Result, Scores, Trend
 from casewise.sheets import Sheet
 
@@ -20,5 +18,4 @@ def sheet_of(result: Result[Any], **_: Any) -> Sheet:
 
 sheet_of.register(Scores, score_sheet)
 sheet_of.register(Comparisons, comparison_sheet)
-sheet_of.register(Gate, gate_sheet)
 sheet_of.register(Trend, trend_sheet)

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from casewise.analyses import Analysis, as_table
 from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
-from casewise.replies import GraderCorrection, correction_method, correction_notes
 from casewise.results import (
-    Difference,
     Failure,
     Score,
     Scores,
@@ -28,9 +26,7 @@ from casewise.sheets import (
     Sheet,
     Table,
     escape,
-    figures,
     fits,
-    interval,
     markdown,
     terminal,
 )
@@ -155,36 +151,6 @@ def pair_columns() -> list[ScoreColumn]:
     return [*PAIR_COUNTS, *map(measure_column, in_view(View.PAIRS, Family.REPLIES))]
 
 
-def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Difference]) -> Table:
-    """Corrected rates of two runs, and their differences."""
-    return Table(
-        difference_columns(),
-        [Row(difference_cells(rate_name(one.metric), one)) for one in rows],
-        f"Corrected for the grader's errors, {correction_method(corrections[0])}",
-        " ".join(correction_notes(corrections)),
-    )
-
-
-def difference_columns() -> list[Column]:
-    """Columns of a figure, its values in two runs, and the change."""
-    return [
-        *(Column(""), *figures(Kind.NUMBER, "before", "after"), Column("change", Kind.CHANGE)),
-        *(Column("95 %", Kind.INTERVAL), *figures(Kind.P_VALUE, "p", "Holm")),
-    ]
-
-
-def difference_cells(name: str, one: Difference) -> list[Cell]:
-    """The cells under ``difference_columns``."""
-    change = one.difference
-    ends = interval(change.interval, with_signs=True)
-    return [name, one.before.value, one.after.value, change.value, ends, change.p, one.p_holm]
-
-
-def rate_name(name: str) -> str:
-    """Name of a rate of replies: ``over-refusal``, ``partial``."""
-    return name.replace("_rate", "").replace("_", "-")
-
-
 WIDE = 100
 """Least width of a terminal that shows columns of wide tables, as many as fit; other formats have
 them all."""
@@ -250,7 +216,7 @@ def _is_short(score: Score, *, acts: bool) -> bool:
     return score.acts is acts and not (score.group or score.condition.evidence)
 
 
-def cases_table(failures: Sequence[Failure]) -> Table:
+def cases_table(failures: Sequence[Failure], title: str = "Worst cases") -> Table:
     """Wrong answers without their texts: ids, categories, what people and the model said."""
     several = len({one.run for one in failures}) > 1
     columns = ("case", "category", *(["run"] if several else []), "label", "model")
@@ -265,7 +231,7 @@ def cases_table(failures: Sequence[Failure]) -> Table:
         )
         for one in failures
     ]
-    return Table([*map(Column, columns)], rows, "Worst cases")
+    return Table([*map(Column, columns)], rows, title)
 
 
 def _whole(result: Scores, width: int | None) -> Iterator[Table | str]:

@@ -13,9 +13,10 @@ from casewise.results.compare import (
     Run,
     are_comparable,
     compare_runs,
+    correct_scores,
+    find_pairs,
     find_runs,
     other_data,
-    pairs_of_runs,
     right_after,
 )
 from casewise.results.failures import (
@@ -79,6 +80,8 @@ __all__ = [
     "are_comparable",
     "climb",
     "compare_runs",
+    "correct_scores",
+    "find_pairs",
     "count_cut",
     "cut_note",
     "deed",
@@ -99,7 +102,6 @@ __all__ = [
     "new_failures",
     "of_100",
     "other_data",
-    "pairs_of_runs",
     "people_clause",
     "pinned_rows",
     "remarks",

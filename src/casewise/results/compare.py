@@ -1,21 +1,21 @@
-"""Two or more runs over the same cases of the same edition, subtracted."""
+"""Two runs over the same cases of the same edition, subtracted."""
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations, zip_longest
+from functools import cached_property
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, label_notes, make_labels
-from casewise.choices import Family, Measure, UnreadPolicy
-from casewise.errors import InputError
+from casewise.choices import Family
+from casewise.errors import InputError, UsageError
 from casewise.judgements import (
     ANSWER_KEYS,
     OF_CASE,
-    RunState,
     conditions,
     lost_rows,
     run_state,
@@ -25,15 +25,12 @@ from casewise.measures import (
     Scoring,
     bounds,
     compared,
-    count_answers,
     family_of,
     label_fields,
     labelled_rows,
-    ladder_measures,
     make_answers,
-    of_rung,
 )
-from casewise.protocols import BARE_RUNG, CONDITION, ResponseClass, RunCondition
+from casewise.protocols import CONDITION, ResponseClass, RunCondition
 from casewise.replies import (
     PROVISIONAL,
     CheckFile,
@@ -41,25 +38,17 @@ from casewise.replies import (
     RepliedRun,
     correct_rates,
 )
-from casewise.results.ladders import climb
+from casewise.results.failures import Failure, new_failures
 from casewise.results.score import (
     Result,
     Score,
     correction_record,
-    differences,
     score_rows,
     score_together,
 )
 from casewise.results.verdict import Verdict
 from casewise.sheets import json_interval, json_number, plain_rows
-from casewise.statistics import (
-    BY_DESIGN,
-    DETECTABLE,
-    Estimate,
-    McNemar,
-    holm,
-    mcnemar,
-)
+from casewise.statistics import DETECTABLE, Estimate, holm
 
 
 def other_data(a: tuple[str, RunCondition], b: tuple[str, RunCondition]) -> InputError:
@@ -81,6 +70,14 @@ class Run:
     rows: pl.DataFrame
     place: str = ""
     """Path, or other name, of the table that it was read from."""
+    whole: pl.DataFrame | None = None
+    """All rows of its condition, where ``rows`` are those of chosen cases."""
+
+    @property
+    def replied(self) -> RepliedRun:
+        """The run, for its rates to be corrected."""
+        whole = self.rows if self.whole is None else self.whole
+        return RepliedRun(self.condition, whole, self.rows)
 
 
 LEVEL = 0.05
@@ -98,10 +95,13 @@ class Difference:
     """After minus before."""
     p_holm: float
     """Its p, adjusted for the number of pairs of runs; NaN where its interval is withheld."""
-    detectable: float
-    """The smallest true difference that cases like these would show in 80 % of tries."""
     is_open: bool = False
     """True if judgements that were not read, or never asked for, could make it another finding."""
+
+    @property
+    def detectable(self) -> float:
+        """The smallest true difference that cases like these would show in 80 % of tries."""
+        return DETECTABLE * self.difference.se if self.difference.se > 0 else math.nan
 
     @property
     def is_told(self) -> bool:
@@ -135,49 +135,44 @@ class Change:
     """Why the label isn't what most of the votes say; None where it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """Two runs over the cases that both answered; every change is after minus before."""
 
     before: str
     after: str
-    labels: LabelRule
-    n: int
-    """Judgements compared."""
+    scores: tuple[Score, Score]
+    """Before and after under the labels before, each with the state of its whole run."""
+    differences: tuple[Difference, ...]
+    """Of every measure; where people labelled replies of both runs, of the corrected rates."""
+    changed: tuple[Change, ...]
     left_out: int
     """Judgements of either run without a counterpart, an answer or a label."""
-    scores: tuple[Score, Score]
-    """Before and after, each with the state of its whole run."""
-    differences: tuple[Difference, ...]
-    quadrants: tuple[Difference, ...]
-    """Differences of each quadrant's share of pairs."""
-    mcnemar: McNemar
-    mcnemar_holm: float
-    """Its p, adjusted for the number of pairs of runs."""
-    clustered_holm: float
-    """Its ``p_clustered``, adjusted alike."""
-    changed: tuple[Change, ...]
     relabelled: int = 0
     """Cases whose label differs between the two runs."""
     own: Score | None = None
     """The run after under its own labels, where some differ."""
     corrections: tuple[GraderCorrection, ...] = ()
     """Rates of replies before and after, corrected for the grader's errors."""
-    corrected: tuple[Difference, ...] = ()
-    """Differences of these rates."""
-    ladder: tuple[Difference, ...] = ()
-    """Differences of the measures of an evidence ladder, of runs at its rung 0; over the cases that
-    both models were graded on at every rung that both were asked."""
 
     def __repr__(self) -> str:
         return f"<Comparison {self.before} to {self.after} n={self.n} {self.differences[:1]}>"
 
     @property
-    def told(self) -> tuple[Difference, ...]:
-        """Differences that sentences tell: corrected where people labelled replies of both runs."""
-        both = bool(self.corrections) and all(one.labelled for one in self.corrections)
-        corrected = {one.metric: one for one in self.corrected} if both else {}
-        return tuple(corrected.get(one.metric, one) for one in self.differences)
+    def n(self) -> int:
+        """Judgements compared."""
+        return self.scores[0].n
+
+    @property
+    def labels(self) -> LabelRule:
+        """Rule of the labels."""
+        return self.scores[0].labels
+
+    @cached_property
+    def failures(self) -> tuple[Failure, ...]:
+        """Cases that are newly wrong, furthest from people first."""
+        before, after = ((one.condition, one.rows) for one in self.scores)
+        return new_failures(before, after, replace(self.scores[0].scoring, labels=self.labels))
 
 
 def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
@@ -192,30 +187,30 @@ def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
         for condition, rows in conditions(table)
     ]
     keys = (*CONDITION[1:], "dataset_version", "place", "run_id")
-    differing = [key for key in keys if len({told[key] for *_, told in parts}) > 1]
+    differing = [key for key in keys if len({fields[key] for *_, fields in parts}) > 1]
     names: list[str] = []
     for taken in range(len(differing) + 1):
-        names = [_name(told, differing[:taken]) for *_, told in parts]
+        names = [_name(fields, differing[:taken]) for *_, fields in parts]
         if len(set(names)) == len(parts):
             break
     return [
-        Run(name, condition, rows, str(told["place"]))
-        for name, (condition, rows, told) in zip(names, parts, strict=True)
+        Run(name, condition, rows, str(fields["place"]))
+        for name, (condition, rows, fields) in zip(names, parts, strict=True)
     ]
 
 
-def _name(told: Mapping[str, str | None], keys: Sequence[str]) -> str:
+def _name(fields: Mapping[str, str | None], keys: Sequence[str]) -> str:
     prefix = {"ablation": "without "}
-    details = ", ".join(f"{prefix.get(key, '')}{told[key]}" for key in keys if told[key])
-    return f"{told['model']} ({details})" if details else str(told["model"])
+    details = ", ".join(f"{prefix.get(key, '')}{fields[key]}" for key in keys if fields[key])
+    return f"{fields['model']} ({details})" if details else str(fields["model"])
 
 
-def _family(run: "Run") -> Family:
-    return family_of(run.condition.protocol)
+MOST_PAIRS = 200
+"""Most pairs of runs; whoever names more surely meant something else."""
 
 
-def pairs_of_runs(
-    runs: Sequence[Run], *, across_versions: bool = False, every: bool = False
+def find_pairs(
+    tables: Mapping[str, pl.DataFrame], *, across_versions: bool = False, every: bool = False
 ) -> list[tuple[Run, Run]]:
     """Every two runs that share protocol, delivery and ablation; if none do, every two.
 
@@ -223,24 +218,35 @@ def pairs_of_runs(
     two, the one that comes first is before; so the first of all is before every other.
 
     Args:
-        runs: The runs.
+        tables: Tables by the place each was read from.
         across_versions: Also pairs over different versions of a data set.
         every: Also pairs of different models, though their names recur.
 
     Raises:
         InputError: No two runs are over the same version.
+        UsageError: There is one run only, or there are too many pairs.
     """
-    found = [(a, b) for a, b in combinations(runs, 2) if _family(a) is _family(b)]
-    if not across_versions:
-        one_version = [(a, b) for a, b in found if a.condition.has_data_of(b.condition)]
-        if found and not one_version:
-            a, b = found[0]
-            raise other_data((a.name, a.condition), (b.name, b.condition))
-        found = one_version
+    runs = find_runs(tables)
+    if len(runs) < 2:
+        raise UsageError(
+            "there is one run only: give another folder, file or table to compare it with"
+        )
+    alike = [(a, b) for a, b in combinations(runs, 2) if _family(a) is _family(b)]
+    found = [(a, b) for a, b in alike if across_versions or a.condition.has_data_of(b.condition)]
+    if alike and not found:
+        a, b = alike[0]
+        raise other_data((a.name, a.condition), (b.name, b.condition))
     same = _sharing(found, "model", "variant", "prompt_version")
     own = [(a, b) for a, b in same if a.place != b.place]
     named = _sharing(own) or _sharing(own, "variant", "prompt_version")
-    return (not every and named) or same or found
+    pairs = (not every and named) or same or found
+    if len(pairs) > MOST_PAIRS:
+        raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
+    return pairs
+
+
+def _family(run: Run) -> Family:
+    return family_of(run.condition.protocol)
 
 
 def _sharing(pairs: Sequence[tuple[Run, Run]], *apart: str) -> list[tuple[Run, Run]]:
@@ -261,66 +267,34 @@ def compare_runs(
     scoring: Scoring,
     metrics: Sequence[str] = (),
     checks: Sequence[CheckFile] = (),
-    scored: Sequence[tuple[Score, Score]] = (),
 ) -> list[Comparison]:
     """Compare runs, two at a time, over the cases that both answered.
 
     Args:
         pairs: The runs, before and after; each case is labelled as the one before labels it.
         scoring: As in ``casewise score``.
-        metrics: Names of measures; without any, all that ``compared`` lists. Those of one rung of
-            an evidence ladder (``gain_5``) come beside them.
+        metrics: Names of measures; empty is all.
         checks: Labelled replies, to correct the rates of replies by.
-        scored: Scores of each two runs, where they are known from ``score_together``.
 
     Raises:
         InputError: Two runs share no answered and labelled case.
     """
-    rungs = [one for one in map(of_rung, metrics) if one is not None]
-    metrics = [name for name in metrics if of_rung(name) is None] or compared()
-    found = [
-        _compare(a, b, scoring, metrics, checks, both)
-        for (a, b), both in zip_longest(pairs, scored)
-    ]
-    ladders = [tuple(_ladder(pair, pairs, scoring, rungs)) for pair in pairs]
-    parts = zip(
-        found,
-        _adjusted([one.differences for one in found]),
-        _adjusted([one.quadrants for one in found]),
-        _adjusted([one.corrected for one in found]),
-        _adjusted(ladders),
-        holm([one.mcnemar.p for one in found]),
-        holm([one.mcnemar.p_clustered for one in found]),
-        strict=True,
-    )
+    found = [_compare(*pair, scoring, metrics, checks) for pair in pairs]
+    p: dict[str, dict[int, float]] = {}
+    for place, one in enumerate(found):
+        for each in one.differences:
+            p.setdefault(each.metric, {})[place] = each.difference.p
+    adjusted = {
+        name: dict(zip(places, holm([*places.values()]), strict=True)) for name, places in p.items()
+    }
     return [
         replace(
             one,
-            differences=differences,
-            quadrants=quadrants,
-            corrected=corrected,
-            ladder=ladder,
-            mcnemar_holm=test,
-            clustered_holm=clustered,
+            differences=tuple(
+                replace(each, p_holm=adjusted[each.metric][place]) for each in one.differences
+            ),
         )
-        for one, differences, quadrants, corrected, ladder, test, clustered in parts
-    ]
-
-
-def _adjusted(found: Sequence[Sequence[Difference]]) -> list[tuple[Difference, ...]]:
-    """Each difference with its p adjusted over the pairs of runs that have the same measure."""
-    places: dict[str, list[tuple[int, float]]] = {}
-    for i, rows in enumerate(found):
-        for difference in rows:
-            places.setdefault(difference.metric, []).append((i, difference.difference.p))
-    adjusted = {
-        (i, metric): p
-        for metric, pairs in places.items()
-        for (i, _), p in zip(pairs, holm([p for _, p in pairs]), strict=True)
-    }
-    return [
-        tuple(replace(one, p_holm=adjusted[i, one.metric]) for one in rows)
-        for i, rows in enumerate(found)
+        for place, one in enumerate(found)
     ]
 
 
@@ -330,85 +304,85 @@ def _compare(
     scoring: Scoring,
     metrics: Sequence[str],
     checks: Sequence[CheckFile],
-    scored: tuple[Score, Score] | None,
 ) -> Comparison:
-    rule = scoring.rule(before.rows)
-    parts = [(one.condition, one.rows) for one in (before, after)]
-    first, second = scored or score_together(parts, rule, scoring)
-    if not first.n:
+    rule, runs = scoring.rule(before.rows), (before, after)
+    scores = score_together([(one.condition, one.rows) for one in runs], rule, scoring)
+    if not scores[0].n:
         raise InputError(
             f"{before.name} and {after.name} share no answered case with a label under the rule "
             f"'{rule}'",
             expected="runs over the same cases",
         )
-    change = differences(first, second)
-    same = before.condition.has_data_of(after.condition)
-    states = [
-        run_state(a.rows, b.rows if same else None) for a, b in ((before, after), (after, before))
-    ]
-    first, second = (
-        replace(score, state=state, bounds=ends)
-        for score, state, ends in zip(
-            (first, second), states, _bounds(parts, states, rule, scoring), strict=True
-        )
-    )
+    scores, corrections = correct_scores(runs, scores, checks)
+    first, second = _with_states(runs, scores)
+    change = {name: second.measures[name] - one for name, one in first.measures.items()}
     is_open = _open(first, second, change)
-
-    def difference(name: str) -> Difference:
-        return _difference(
-            name, first.measures[name], second.measures[name], change[name], is_open=name in is_open
-        )
-
-    corrections: list[GraderCorrection] = []
-    if checks and first.acts:
-        replied = [RepliedRun(one.condition, one.rows, one.rows) for one in (before, after)]
-        corrections = correct_rates(replied, rule, scoring, checks)
-        first, second = (
-            replace(score, corrected=one.measured)
-            for score, one in zip((first, second), corrections, strict=True)
-        )
-    rows = shared_rows([before.rows, after.rows], scoring.unparsed)
-    test = _mcnemar(rows, rule, scoring)
+    rows = shared_rows([one.rows for one in runs], scoring.unparsed)
     relabelled = _relabelled(rows, rule, scoring)
-    if change[first.headline].reason == BY_DESIGN:
-        test = replace(test, p=math.nan, p_clustered=math.nan)
     return Comparison(
         before=before.name,
         after=after.name,
-        labels=rule,
-        n=first.n,
-        left_out=len(before.rows) + len(after.rows) - 2 * first.n,
         scores=(first, second),
-        differences=tuple(difference(name) for name in metrics if name in change),
-        quadrants=tuple(map(difference, first.quadrants)),
-        mcnemar=test,
-        mcnemar_holm=test.p,
-        clustered_holm=test.p_clustered,
+        differences=tuple(
+            Difference(
+                *(name, first.measures[name], second.measures[name]),
+                *(change[name], change[name].p),
+                is_open=name in is_open,
+            )
+            for name in metrics or (*compared(), *first.quadrants)
+            if name in change
+        ),
         changed=_changed(rows, rule, scoring),
+        left_out=len(before.rows) + len(after.rows) - 2 * first.n,
         relabelled=relabelled,
         own=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
         corrections=tuple(corrections),
-        corrected=tuple(_corrected(corrections, metrics, is_open)),
     )
 
 
-def _bounds(
-    parts: Sequence[tuple[RunCondition, pl.DataFrame]],
-    states: Sequence[RunState],
-    rule: LabelRule,
-    scoring: Scoring,
-) -> Iterator[dict[str, tuple[float, float]]]:
-    """Bounds of each of two runs, over the cases that both answered or were to answer."""
-    whole = []
-    for (_, rows), (_, other), state in zip(parts, parts[::-1], states, strict=True):
-        lost = lost_rows(rows, other).head(state.not_asked).with_columns(status=pl.lit(""))
-        whole.append(pl.concat([rows, lost], how="diagonal"))
+def correct_scores(
+    runs: Sequence[Run], scores: Sequence[Score], checks: Sequence[CheckFile]
+) -> tuple[list[Score], list[GraderCorrection]]:
+    """Scores of replies with rates without the grader's errors, where people labelled all runs.
+
+    Args:
+        runs: The runs, over the cases whose rates are corrected.
+        scores: Their scores, of one label rule.
+        checks: Labelled replies.
+    """
+    if not checks or not scores[0].acts:
+        return list(scores), []
+    rule, scoring = scores[0].labels, scores[0].scoring
+    found = correct_rates([one.replied for one in runs], rule, scoring, checks)
+    if not all(one.labelled for one in found):
+        return list(scores), found
+    both = zip(scores, found, strict=True)
+    return [
+        replace(score, measures={**score.measures, **one.corrected}, corrected=one.corrected)
+        for score, one in both
+    ], found
+
+
+def _with_states(runs: Sequence[Run], scores: Sequence[Score]) -> Iterator[Score]:
+    """Scores with the states of their whole runs, and bounds by what both were to answer."""
+    same = runs[0].condition.has_data_of(runs[1].condition)
+    states, whole = [], []
+    for run, other in (runs, runs[::-1]):
+        state = run_state(run.rows, other.rows if same else None)
+        lost = lost_rows(run.rows, other.rows).head(state.not_asked)
+        rows = [run.rows, lost.with_columns(status=pl.lit(""))]
+        states.append(state)
+        whole.append(pl.concat(rows, how="diagonal"))
     cases = whole[0].join(whole[1], on=ANSWER_KEYS, how="semi").select(*ANSWER_KEYS, *OF_CASE)
-    for (condition, _), rows, state in zip(parts, whole, states, strict=True):
-        side = cases.join(rows.drop(OF_CASE), on=ANSWER_KEYS)
-        labelled = labelled_rows(side, rule, scoring.ties)
-        answers = make_answers(*labelled, condition.protocol)
-        yield bounds(answers, max(0, state.planned - len(rows)))
+    for place, score in enumerate(scores):
+        side = cases.join(whole[place].drop(OF_CASE), on=ANSWER_KEYS)
+        labelled = labelled_rows(side, score.labels, score.scoring.ties)
+        answers = make_answers(*labelled, score.condition.protocol)
+        yield replace(
+            score,
+            state=states[place],
+            bounds=bounds(answers, max(0, states[place].planned - len(whole[place]))),
+        )
 
 
 def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
@@ -426,87 +400,11 @@ def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Contai
     return {name for name in change if name in turned or (turned and name not in before.bounds)}
 
 
-def _difference(
-    name: str, before: Estimate, after: Estimate, change: Estimate, *, is_open: bool = False
-) -> Difference:
-    return Difference(
-        metric=name,
-        before=before,
-        after=after,
-        difference=change,
-        p_holm=change.p,
-        detectable=DETECTABLE * change.se if change.se > 0 else math.nan,
-        is_open=is_open,
-    )
-
-
-def _ladder(
-    pair: tuple[Run, Run],
-    pairs: Sequence[tuple[Run, Run]],
-    scoring: Scoring,
-    at_rungs: Sequence[Measure],
-) -> Iterator[Difference]:
-    """Differences of two ladders' measures, and of single rungs, of a pair at rung 0 of both."""
-    if {one.condition.evidence for one in pair} != {BARE_RUNG}:
-        return
-    rungs = {
-        before.condition.evidence or "": (before.rows, after.rows)
-        for before, after in pairs
-        if before.condition.evidence == after.condition.evidence
-        and all(_same_ladder(*both) for both in zip(pair, (before, after), strict=True))
-    }
-    if len(rungs) < 2:
-        return
-    parts = [rows for side in zip(*rungs.values(), strict=True) for rows in side]
-    rows = shared_rows(parts, UnreadPolicy.HONEST)
-    truth, rule = rows[0].select(OF_CASE), scoring.rule(rows[0])
-    both = [one.with_columns(truth) for one in rows]
-    first, second = (
-        climb(side, list(rungs), rule, scoring) for side in (both[: len(rungs)], both[len(rungs) :])
-    )
-    for measure in (*ladder_measures(), *at_rungs):
-        if measure.formula is not None:
-            before, after = measure.formula(first), measure.formula(second)
-            change = after - before
-            if not math.isnan(change.value):
-                yield _difference(measure.name, before, after, change)
-
-
-def _same_ladder(first: Run, second: Run) -> bool:
-    apart = ("evidence", "delivery")
-    same = first.condition.same_but(*apart) == second.condition.same_but(*apart)
-    return same and first.place == second.place
-
-
-def _corrected(
-    corrections: Sequence[GraderCorrection], metrics: Sequence[str], is_open: Container[str]
-) -> Iterator[Difference]:
-    if not corrections:
-        return
-    before, after = (one.corrected for one in corrections)
-    for name in metrics:
-        if name in before:
-            change = after[name] - before[name]
-            yield _difference(name, before[name], after[name], change, is_open=name in is_open)
-
-
 def _relabelled(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> int:
     """Number of cases in common whose label differs."""
     before, after = (make_labels(label_fields(part), rule, scoring.ties).safe for part in rows)
     differs = ~np.isclose(before, after, equal_nan=True)
     return rows[0]["case_id"].filter(differs).n_unique()
-
-
-def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> McNemar:
-    """McNemar's test over cases that count in the accuracy, without ties: there either is right."""
-    first, truth = labelled_rows(rows[0], rule, scoring.ties)
-    second = first.select(ANSWER_KEYS).join(
-        rows[1], on=ANSWER_KEYS, how="left", maintain_order="left"
-    )
-    untied = truth.safe != 0.5
-    answers = [make_answers(part, truth) for part in (first, second)]
-    a, b = ((count_answers(one, scoring.unparsed).credits == 1)[untied] for one in answers)
-    return mcnemar(a, b, answers[0].clusters.only(untied))
 
 
 def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:
@@ -536,7 +434,6 @@ def right_after(change: Change) -> bool | None:
 
 def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """Comparisons as JSON values: ``pairs`` by two runs and metric, ``comparisons`` by two runs."""
-    ladders = [_difference_record(one, change) for one in comparisons for change in one.ladder]
     return {
         "difference_is": "after - before",
         "pairs": [
@@ -545,11 +442,11 @@ def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
             for difference in one.differences
         ],
         "comparisons": [_comparison_record(one) for one in comparisons],
-    } | ({"evidence": ladders} if ladders else {})
+    }
 
 
 def _difference_record(one: Comparison, difference: Difference) -> dict[str, Any]:
-    found, test = difference.difference, one.mcnemar
+    found = difference.difference
     record: dict[str, Any] = {
         "before": one.before,
         "after": one.after,
@@ -565,33 +462,15 @@ def _difference_record(one: Comparison, difference: Difference) -> dict[str, Any
         "p_holm": json_number(difference.p_holm),
         "detectable": json_number(difference.detectable),
         "queries_moved": int(found.moves.astype(bool).sum()),
-        "mcnemar": None,
     }
-    if found.reason:
-        record["withheld"] = found.reason
-    if difference.metric == "accuracy":
-        record["mcnemar"] = {
-            "b": test.b,
-            "c": test.c,
-            "p": json_number(test.p),
-            "p_holm": json_number(one.mcnemar_holm),
-            "p_clustered": json_number(test.p_clustered),
-            "p_clustered_holm": json_number(one.clustered_holm),
-        }
-    return record
+    return record | ({"withheld": found.reason} if found.reason else {})
 
 
 def _comparison_record(one: Comparison) -> dict[str, Any]:
-    data = [
-        {name: score.condition[f"dataset_{name}"] for name in ("version", "hash")}
-        for score in one.scores
-    ]
     return {
         "before": one.before,
         "after": one.after,
-        "data": data,
         "labels": str(one.labels),
-        "weigh_by": str(one.scores[0].scoring.weigh_by),
         "n": one.n,
         "left_out": one.left_out,
         "relabelled": one.relabelled,
@@ -600,40 +479,10 @@ def _comparison_record(one: Comparison) -> dict[str, Any]:
             score.record() | {"statuses": dict(score.state.statuses) if score.state else {}}
             for score in one.scores
         ],
-        "quadrants": _changes_record(one.quadrants),
-        **_corrected_record(one),
+        **({"grader_check": [*map(correction_record, one.corrections)]} if one.corrections else {}),
         "changed": [
             {**asdict(change), "after_is_right": right_after(change)} for change in one.changed
         ],
-    }
-
-
-def _corrected_record(one: Comparison) -> dict[str, Any]:
-    """The corrected rates of both runs, and their differences; nothing where none was asked."""
-    if not one.corrections:
-        return {}
-    return {
-        "grader_check": [correction_record(correction) for correction in one.corrections],
-        "corrected": _changes_record(one.corrected),
-    }
-
-
-def _changes_record(found: Sequence[Difference]) -> dict[str, Any]:
-    """Differences by metric: ``{difference, se, ci, p, p_holm}`` each, and why one is withheld.
-
-    ``p_holm`` is adjusted for the number of pairs of runs.
-    """
-    return {
-        one.metric: {
-            "difference": json_number(change.value),
-            "se": json_number(change.se),
-            "ci": json_interval(change.interval),
-            "p": json_number(change.p),
-            "p_holm": json_number(one.p_holm),
-        }
-        | ({"withheld": change.reason} if change.reason else {})
-        for one in found
-        for change in [one.difference]
     }
 
 

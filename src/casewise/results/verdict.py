@@ -74,10 +74,17 @@ class Figure:
     @property
     def text(self) -> str:
         """The share with its interval; of few cases their number."""
-        if self.share.value != self.share.value:
+        return self._text(self.share)
+
+    @property
+    def before_text(self) -> str:
+        """The same of the run before."""
+        return self._text(self.before or UNKNOWN)
+
+    def _text(self, share: Share) -> str:
+        if share.value != share.value:
             return "–"
-        few = self.size < LEAST_OF_100
-        return hits_of(self.share.value, self.size) if few else str(self.share)
+        return hits_of(share.value, self.size) if self.size < LEAST_OF_100 else str(share)
 
     @property
     def change_text(self) -> str:
@@ -129,7 +136,7 @@ class Evidence:
         if self.comparison is None:
             return []
         names = (self.score.headline,) if self.score.of_pairs else mistake_measures(self.score)
-        found = {one.metric: one for one in self.comparison.told}
+        found = {one.metric: one for one in self.comparison.differences}
         return [found[name] for name in names if name in found]
 
     def widened(self) -> Evidence:
@@ -262,7 +269,7 @@ def _changed(evidence: Evidence) -> str:
     if not any(one.is_more_than_chance for one in changes):
         return ""
     clauses = sorted(_change_clause(one, evidence) for one in changes)
-    return f"{first_upper('; '.join(text for _, text in clauses))}.{_relabelled(evidence)}"
+    return f"{first_upper('; '.join(text for _, text in clauses))}."
 
 
 def _change_clause(one: Difference, evidence: Evidence) -> tuple[int, str]:
@@ -308,19 +315,7 @@ def _unchanged(evidence: Evidence) -> str:
         clauses.append(f"{verb} {was}, {signed_points(change)}")
     shows = [one.detectable for one in told if one.detectable == one.detectable]
     least = f"; a change below {points(max(shows))} points would rarely show" if shows else ""
-    return f"No change beyond chance: {'; '.join(clauses)}{least}.{_relabelled(evidence)}"
-
-
-def _relabelled(evidence: Evidence) -> str:
-    """Sentence on labels that differ between the runs of a comparison; empty where none does."""
-    compared = evidence.comparison
-    if compared is None or compared.own is None:
-        return ""
-    own = Verdict("", compared.own).evidence
-    return (
-        f" The labels of {compared.relabelled} of {compared.own.cases} cases differ: both runs are "
-        f"held against those before; by its own, after {_mistakes(own)}."
-    )
+    return f"No change beyond chance: {'; '.join(clauses)}{least}."
 
 
 @_finding("over-cautious")
@@ -478,6 +473,12 @@ class Verdict:
             lead = f"{PROVISIONAL.capitalize()}, by rules that nobody has checked: "
         elif self.score.corrected:
             lead = "Corrected by people's labels of a part of the replies: "
+        if self.comparison and (own := self.comparison.own):
+            lead = (
+                f"The labels of {self.comparison.relabelled} of {own.cases} cases differ; both "
+                f"runs are held against those before. {lead}"
+            )
+            sentence += f" By its own labels, after {_mistakes(Verdict('', own).evidence)}."
         return f"{lead}{sentence} {self.between}".rstrip()
 
     @cached_property
@@ -539,7 +540,7 @@ def _figures(score: Score, compared: Comparison | None) -> Iterable[Figure]:
         return
     is_void = score.mass < LOW_MASS or nothing_counts(score)
     names = (*FOLLOWING, *mistake_measures(score))
-    changes = {one.metric: one for one in compared.told} if compared else {}
+    changes = {one.metric: one for one in compared.differences} if compared else {}
     before = four_shares(compared.scores[0]) if compared else (None,) * 4
     for name, title, share, earlier in zip(names, titles, four_shares(score), before, strict=True):
         one = score.measures[name]

@@ -122,11 +122,8 @@ from casewise.statistics.stopping import (
 )
 from casewise.statistics.tests import (
     DETECTABLE,
-    McNemar,
     benjamini_hochberg,
     holm,
-    mcnemar,
-    sign_flip_p,
 )
 
 __all__ = [
@@ -157,7 +154,6 @@ __all__ = [
     "LabelChanges",
     "Level",
     "MOST_SIZE",
-    "McNemar",
     "NOT_LABELLED",
     "OnePerson",
     "Oracle",
@@ -205,7 +201,6 @@ __all__ = [
     "label_changes",
     "label_flips",
     "mantel_haenszel",
-    "mcnemar",
     "noninferiority_power",
     "normal_power",
     "number_clusters",
@@ -225,7 +220,6 @@ __all__ = [
     "reliability_icc",
     "share_bounds",
     "shift_pcc",
-    "sign_flip_p",
     "smallest_effect",
     "smallest_size",
     "tallies",

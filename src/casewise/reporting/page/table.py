@@ -129,7 +129,7 @@ def _right(verdict: Verdict) -> Cell:
     share = Share.of(score.right)
     share = share if known else Share(math.nan, math.nan, math.nan)
     figure = Figure("Right", share, score.n)
-    found = verdict.comparison.told if verdict.comparison else ()
+    found = verdict.comparison.differences if verdict.comparison else ()
     change = next((one for one in found if one.metric == score.headline), None)
     if change is None or not change.is_told:
         return Cell(figure)

@@ -1,0 +1,235 @@
+"""Figures of a rule: of a run, of its baseline, their difference; and how complete a run is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from casewise.cases import LabelRule
+from casewise.choices import Origin
+from casewise.errors import InputError, some
+from casewise.gate.rules import CASE_COLUMNS, GateConfig, GateRule
+from casewise.judgements import RunState, lost_rows, run_state
+from casewise.measures import Scoring, family_of, gated
+from casewise.protocols import CONDITION, RunCondition
+from casewise.replies import GraderCorrection
+from casewise.results import (
+    Comparison,
+    Run,
+    Score,
+    are_comparable,
+    compare_runs,
+    correct_scores,
+    score_rows,
+)
+from casewise.statistics import UNDEFINED, Estimate, ratio
+
+
+def is_about(rule: GateRule, condition: RunCondition) -> bool:
+    """Tell whether a rule is about a condition."""
+    columns = (one for one in rule.where if one not in CASE_COLUMNS)
+    return all(_is_one_of(condition[one], rule.values(one)) for one in columns)
+
+
+def has(condition: RunCondition, rule: GateRule) -> bool:
+    """Tell whether a rule's measure is defined for the protocol of a condition."""
+    return rule.measure.is_for(family_of(condition.protocol), condition.protocol)
+
+
+def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]:
+    """The conditions that a rule is about; none only where a configuration skips such rules.
+
+    Raises:
+        InputError: The rule matches nothing, or the measure isn't defined for what it matches.
+    """
+    matched = [one for one in runs if is_about(rule, one.condition)]
+    if not matched:
+        there = {name: [one.condition[name] for one in runs] for name in CONDITION}
+        raise _no_match(rule, config, there)
+    measured = [one for one in matched if has(one.condition, rule)]
+    if not measured and not config.skips:
+        titles = "; ".join(dict.fromkeys(one.condition.title for one in matched))
+        problem = f"{rule.measure.name} isn't defined for {titles}"
+        raise config.fault(rule, problem, field="measure", expected=f"one of {', '.join(gated())}")
+    return measured
+
+
+_NARROWER = ("prompt_version", "model")
+"""Fields in which a baseline's condition may differ; of several, these narrow them."""
+
+
+def runs_like(run: Run, baseline: Sequence[Run]) -> list[Run]:
+    """Those under the same condition; of several, those of the same prompt and model."""
+    wanted = run.condition
+    same = wanted.same_but(*_NARROWER)
+    found = [one for one in baseline if one.condition.same_but(*_NARROWER) == same]
+    for key in _NARROWER:
+        closer = [one for one in found if one.condition[key] == wanted[key]]
+        found = closer if len(found) > 1 and closer else found
+    return found
+
+
+def state_of(rows: pl.DataFrame, baseline: pl.DataFrame | None, *, chosen: bool) -> RunState:
+    """State of a run beside all that it was to judge: its plan, or the cases of its baseline.
+
+    Args:
+        rows: Of the condition.
+        baseline: Of its counterpart, over the same data.
+        chosen: Whether these are rows of chosen cases, of which no plan is known.
+    """
+    state = run_state(rows)
+    lost = 0 if baseline is None else len(lost_rows(rows, baseline))
+    planned = max(0 if chosen else state.planned, state.there + lost)
+    recorded = state.is_recorded and planned == state.planned
+    return replace(state, planned=planned, is_recorded=recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures that a rule's verdict is made of."""
+
+    value: Estimate
+    """Figure of the run; against a baseline, over the cases that both answered."""
+    baseline: Estimate | None
+    labels: LabelRule
+    n: int
+    """Judgements that count, of each run."""
+    coverage: float
+    """Share of the judgements that were to be made that are there and were read."""
+    is_provisional: bool = False
+    """True if it rests on rules' grades, not corrected for their errors."""
+
+    @property
+    def judged(self) -> Estimate:
+        """The figure that a limit is about: the value, or its change against the baseline."""
+        return self.value if self.baseline is None else self.value - self.baseline
+
+
+Chosen = Mapping[str, tuple[str | None, ...]]
+"""Columns that choose cases, and the values that each may have."""
+
+
+@dataclass(frozen=True)
+class FigureMaker:
+    """Makes figures of scores and comparisons, which rules about the same cases share."""
+
+    config: GateConfig
+    against: Mapping[str, Run]
+    """Baselines by the name of their run."""
+    corrections: list[GraderCorrection] = field(default_factory=list)
+    """Corrections that figures were made of."""
+    _made: dict[object, Any] = field(default_factory=dict)
+
+    @property
+    def scoring(self) -> Scoring:
+        """Rules of scoring."""
+        return Scoring(self.config.labels)
+
+    def make(self, rule: GateRule, run: Run) -> Figures:
+        """The figures of one condition under one rule, against its baseline if the rule compares.
+
+        Raises:
+            InputError: The run has no case that the rule is about.
+        """
+        chosen, state = rule.chosen, self.state(run, rule.chosen)
+        if not state.there:
+            raise _no_match(rule, self.config, {one: run.rows[one].to_list() for one in chosen})
+        labels, coverage = self.scoring.rule(run.rows), _coverage(state)
+        if rule.measure.origin is Origin.COVERAGE:
+            before = None
+            if rule.compares:
+                rows = _part(self.against[run.name], chosen).rows
+                before = _coverage(state_of(rows, None, chosen=bool(chosen)))
+            return Figures(coverage, before, labels, state.planned, coverage.value)
+        if rule.compares:
+            found = self.comparison(run, chosen)
+            scores: Sequence[Score] = found.scores if found else ()
+        else:
+            scores = (self.score(run, chosen),)
+        rates = [self._rate(rule, one) for one in scores] or [UNDEFINED, UNDEFINED]
+        return Figures(
+            *(rates[-1], rates[0] if rule.compares else None, labels),
+            sum(one.statuses.get("ok", 0) for one in scores[-1:]),
+            coverage.value,
+            any(one.is_provisional for one in scores),
+        )
+
+    def _rate(self, rule: GateRule, score: Score) -> Estimate:
+        """A measure of a score; undefined where labels of its replies were given, and fit none."""
+        name = rule.measure.name
+        if self.config.checks and rule.measure.corrected and name not in score.corrected:
+            return UNDEFINED
+        # Scores of no answers at all have the measures of judges.
+        return score.measures.get(name, UNDEFINED)
+
+    def state(self, run: Run, chosen: Chosen) -> RunState:
+        """State of a run; it must have the cases of a baseline over the same data."""
+        other = self.against.get(run.name)
+        same = other is not None and run.condition.has_data_of(other.condition)
+        lost = _part(other, chosen).rows if other and same else None
+        return state_of(_part(run, chosen).rows, lost, chosen=bool(chosen))
+
+    def score(self, run: Run, chosen: Chosen) -> Score:
+        """Score of a run, corrected where people labelled its replies."""
+        key = ("score", run.name, *chosen.items())
+        if key not in self._made:
+            part, rule = _part(run, chosen), self.scoring.rule(run.rows)
+            score = score_rows(part.rows, run.condition, rule, self.scoring)
+            (self._made[key],), found = correct_scores([part], [score], self.config.checks)
+            self.corrections.extend(found)
+        return self._made[key]  # type: ignore[no-any-return]
+
+    def comparison(self, run: Run, chosen: Chosen) -> Comparison | None:
+        """A run against its baseline; None where they share no answered, labelled case."""
+        key = ("comparison", run.name, *chosen.items())
+        if key not in self._made:
+            both = _part(self.against[run.name], chosen), _part(run, chosen)
+            pairs = [both] if are_comparable(*both, self.scoring) else []
+            found = compare_runs(pairs, self.scoring, checks=self.config.checks)
+            self._made[key] = found[0] if found else None
+            self.corrections.extend(line for one in found for line in one.corrections)
+        return self._made[key]  # type: ignore[no-any-return]
+
+
+def _part(run: Run, chosen: Chosen) -> Run:
+    """A run with the rows of chosen cases alone."""
+    rows = run.rows
+    for column, values in chosen.items():
+        kept = [one for one in rows[column].unique().to_list() if _is_one_of(one, values)]
+        rows = rows.filter(pl.col(column).is_in(kept, nulls_equal=True))
+    return replace(run, rows=rows, whole=run.rows)
+
+
+def _coverage(state: RunState) -> Estimate:
+    """Share of the judgements that was read; it is counted, so it has no error."""
+    return Estimate(ratio(state.statuses.get("ok", 0), state.planned), np.zeros(1))
+
+
+def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
+    if value is None:
+        return None in wanted
+    return any(one is not None and fnmatchcase(value, one) for one in wanted)
+
+
+def _no_match(
+    rule: GateRule, config: GateConfig, there: Mapping[str, Sequence[str | None]]
+) -> InputError:
+    """Error on the first column that has none of a rule's values, else on all of them."""
+    columns = [one for one in rule.where if one in there]
+    missed = (
+        name
+        for name in columns
+        if not any(_is_one_of(one, rule.values(name)) for one in there[name])
+    )
+    name = next(missed, columns[0])
+    values = sorted({"null" if one is None else one for one in there[name]})
+    return config.fault(
+        rule,
+        "the rule matches nothing in the run",
+        field=f"where.{name}",
+        found=rule.where[name],
+        expected=f"what there is: {some(values, 12)}",
+    )

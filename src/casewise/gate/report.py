@@ -1,0 +1,350 @@
+"""Verdicts of a gate: each rule's row, what is missing, and how both are worded and shown."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+from urllib.parse import quote
+
+from casewise.gate.figures import Figures
+from casewise.gate.rules import Demand, GateRule
+from casewise.judgements import RunState
+from casewise.protocols import CONDITION
+from casewise.replies import PROVISIONAL
+from casewise.results import Comparison, Result, Run, right_after
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Sheet,
+    Table,
+    Tone,
+    Word,
+    escape,
+    interval,
+    json_interval,
+    json_number,
+    markdown,
+    number,
+    plain_rows,
+    setting,
+    signed,
+    terminal,
+)
+from casewise.statistics import Bounds
+
+
+class GateVerdict(StrEnum):
+    """Verdict of a rule, or of a gate."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    UNDECIDED = "undecided"
+    """The cases are too few to tell."""
+
+
+EXIT_STATUS = {GateVerdict.PASS: 0, GateVerdict.FAIL: 1, GateVerdict.UNDECIDED: 3}
+"""Exit status of ``casewise gate``; 2 is bad input."""
+
+_TONES = {
+    GateVerdict.PASS: Tone.GOOD,
+    GateVerdict.FAIL: Tone.BAD,
+    GateVerdict.UNDECIDED: Tone.DOUBT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something without which a gate can't pass."""
+
+    run: str
+    """Model or condition that lacks it."""
+    what: str
+    """The missing thing: ``judgements``, ``measure of safety``."""
+    text: str
+    """Sentences on what is missing and what would supply it, with the name of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One rule held against one condition of the run."""
+
+    number: int
+    """Place of the rule in the file, from 1."""
+    rule: GateRule
+    run: Run
+    against: str | None
+    """Name of the baseline's run, if the rule compares."""
+    figures: Figures
+    verdict: GateVerdict
+    bounds: Bounds
+    """One-sided bounds of the value, or of the change; NaN where there are none."""
+
+    @property
+    def name(self) -> str:
+        """Measure of the rule, and the cases that it is about."""
+        chosen = [
+            f"{column} {' or '.join(map(str, values))}"
+            for column, values in self.rule.chosen.items()
+        ]
+        chosen += [PROVISIONAL] if self.is_provisional else []
+        name = self.rule.measure.name
+        return f"{name} ({', '.join(chosen)})" if chosen else name
+
+    @property
+    def is_provisional(self) -> bool:
+        """Tell whether it rests on grades of rules that nobody has checked."""
+        return self.figures.is_provisional
+
+    @property
+    def demand(self) -> str:
+        """Limit of the rule: ``at most .2 worse``."""
+        least = "at least" if self.rule.demand is Demand.AT_LEAST else "at most"
+        return f"{least} {setting(self.rule.limit)}{' worse' if self.rule.compares else ''}"
+
+    @property
+    def change(self) -> float:
+        """The run minus its baseline; NaN where the rule needs none."""
+        return self.figures.judged.value if self.rule.compares else math.nan
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both bounds."""
+        return self.bounds.low, self.bounds.high
+
+    @property
+    def has_bounds(self) -> bool:
+        """Tell whether there are bounds."""
+        return self.bounds.low == self.bounds.low
+
+    @property
+    def queries(self) -> int:
+        """Queries that count in the measure."""
+        figure = self.figures.judged
+        return figure.clusters if math.isfinite(figure.value) else 0
+
+    @property
+    def withheld(self) -> str:
+        """Why there are no bounds; empty where there are, or none are wanted."""
+        return self.figures.judged.reason if self.rule.level is not None else ""
+
+    @property
+    def reason(self) -> str:
+        """Why the rule is undecided, or was decided by the value alone; else empty."""
+        if self.verdict is not GateVerdict.UNDECIDED:
+            return f"It is judged by the value alone, as {self.withheld}." if self.withheld else ""
+        if not self.queries:
+            needs = f"what it needs, under the labels '{self.figures.labels}'"
+            return f"It has no value: no answer that was read has {needs}."
+        if self.withheld:
+            return f"It has no bounds: {self.withheld}."
+        return (
+            f"{self.queries} queries ({self.figures.n} judgements) count here, too few to tell: "
+            "casewise power works out how many do."
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The row in words."""
+        found = self.figures
+        figures = [f"value {number(found.value.value)}"]
+        if found.baseline is not None:
+            before = number(found.baseline.value)
+            figures.append(f"baseline {before}, change {signed(self.change)}")
+        if self.has_bounds:
+            level = f"{100 * (self.rule.level or 0):g} %"
+            figures.append(f"one-sided {level} bounds {interval(self.ends)}")
+        head = f"{self.name}, {self.demand}: {self.verdict}; {', '.join(figures)}"
+        return f"{head}; {found.n} judgements. {self.reason}".rstrip()
+
+    def record(self) -> dict[str, Any]:
+        """The row as JSON values."""
+        rule, found = self.rule, self.figures
+        before = found.baseline.value if found.baseline else math.nan
+        return {
+            "rule": self.number,
+            "measure": rule.measure.name,
+            str(rule.demand): rule.limit,
+            "confidence": rule.level,
+            "where": {column: list(rule.values(column)) for column in rule.where},
+            "run": self.run.name,
+            "baseline": self.against,
+            "condition": {name: self.run.condition[name] for name in CONDITION},
+            "verdict": str(self.verdict),
+            "value": json_number(found.value.value),
+            "value_baseline": json_number(before),
+            PROVISIONAL: self.is_provisional,
+            "change": json_number(self.change),
+            "bounds": json_interval(self.ends),
+            **({"withheld": self.withheld} if self.withheld else {}),
+            "labels": str(found.labels),
+            "n": found.n,
+            "queries": self.queries,
+            "coverage": json_number(found.coverage),
+        }
+
+
+MOST_LINES = 3
+"""Most runs of which a gate prints the verdict in words."""
+
+MOST_FAILURES = 10
+"""Newly wrong cases of a run that a summary tells of; JSON has all."""
+
+
+@dataclass(frozen=True, repr=False)
+class Gate(Result[GateRow]):
+    """A run held to rules: a row for each condition and rule, with what is said of each run."""
+
+    missing: Sequence[Missing] = field(kw_only=True)
+    """Lacks of the run or the rules that keep the gate from passing."""
+    notes: Sequence[str] = field(kw_only=True)
+    states: Mapping[str, RunState] = field(kw_only=True)
+    """State of each run against its plan and the cases of its baseline, by name."""
+    comparisons: Mapping[str, Comparison] = field(kw_only=True)
+    """Runs that share cases with their baseline, each subtracted from it."""
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """Fail if any rule fails; else undecided if any is, or something is missing; else pass."""
+        if self.count(GateVerdict.FAIL):
+            return GateVerdict.FAIL
+        is_open = self.missing or self.count(GateVerdict.UNDECIDED)
+        return GateVerdict.UNDECIDED if is_open else GateVerdict.PASS
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether it passes; neither a failure nor too few cases to tell does."""
+        return self.verdict is GateVerdict.PASS
+
+    def count(self, verdict: GateVerdict) -> int:
+        """Number of rows that have a verdict."""
+        return sum(row.verdict is verdict for row in self.rows)
+
+    @property
+    def heading(self) -> str:
+        """The verdict, and how many rules came to it: ``Gate: fail (1 pass, 1 fail)``."""
+        words = [f"{n} {one}" for one in GateVerdict if (n := self.count(one))]
+        words += [f"{len(self.missing)} missing"] if self.missing else []
+        return f"Gate: {self.verdict} ({', '.join(words)})"
+
+    @property
+    def lines(self) -> list[str]:
+        """What is said of each run, of many of those that fail most rules."""
+        lines = [one.line for one in self.verdicts[:MOST_LINES]]
+        rest = len(self.verdicts) - len(lines)
+        return [*lines, f"And {rest} more runs: --json has all."] if rest else lines
+
+    @property
+    def remarks(self) -> list[str]:
+        """Lines below the table: what is missing or undecided, counterparts, notes, labels."""
+        lines = [f"Missing: {one.text}" for one in self.missing]
+        if levels := {row.rule.level or 0 for row in self.rows if row.has_bounds}:
+            level = " or ".join(f"{100 * one:g} %" for one in sorted(levels))
+            change = "of the change (run - baseline) if there is one"
+            lines.append(f"Bounds: one-sided, each at {level}; {change}.")
+        for row in self.rows:
+            if row.reason:
+                lines.append(f"{row.name} {row.demand}: {row.verdict}. {row.reason}")
+            if row.against is not None:
+                lines.append(f"{row.run.name} is held against the baseline's {row.against}.")
+        labels = " and ".join(dict.fromkeys(str(row.figures.labels) for row in self.rows))
+        return list(dict.fromkeys([*lines, *self.notes, f"Labels: {labels}."]))
+
+    def record(self) -> dict[str, Any]:
+        """One object: verdict, exit status, rules, notes, cases that changed or are newly wrong."""
+        return {
+            "verdict": str(self.verdict),
+            "exit_status": EXIT_STATUS[self.verdict],
+            "counts": {str(one): self.count(one) for one in GateVerdict},
+            "rules": [row.record() for row in self.rows],
+            "missing": [asdict(one) for one in self.missing],
+            "judgements": [
+                {"run": name, "there": one.there, "planned": one.planned}
+                for name, one in self.states.items()
+            ],
+            "notes": list(self.notes),
+            "runs": [{"run": one.subject, "verdict": list(one.said)} for one in self.verdicts],
+            "failures": [
+                one.record() | {"run": name}
+                for name, both in self.comparisons.items()
+                for one in both.failures
+            ],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
+        return plain_rows(self.record()["rules"])
+
+    def to_markdown(self, **_: Any) -> str:
+        """Summary of a build."""
+        return self.sheet().markdown()
+
+    def sheet(self, page: str = "") -> Sheet:
+        """Verdicts on the runs, a table of rules, notes, and in Markdown the cases newly wrong.
+
+        Args:
+            page: Address of the page that cases lead to, in Markdown; empty for none.
+        """
+        heading = Word(self.heading, _TONES[self.verdict])
+        return Sheet(
+            lambda: terminal(heading, *self.lines, self._table, *self.remarks),
+            lambda: markdown(*self._markdown(page)),
+            self.record,
+        )
+
+    @property
+    def _table(self) -> Table:
+        columns = (
+            *(Column("measure"), Column("wanted"), Column("value", Kind.NUMBER)),
+            *(Column("change", Kind.CHANGE), Column("bounds", Kind.INTERVAL), Column("verdict")),
+        )
+        rows = [
+            Row(
+                [
+                    *(row.name, row.demand, row.figures.value.value),
+                    row.change if row.rule.compares else "",
+                    row.ends if row.has_bounds else "",
+                    Word(str(row.verdict), _TONES[row.verdict]),
+                ],
+                group=row.run.name,
+            )
+            for row in self.rows
+        ]
+        return Table(columns, rows)
+
+    def _markdown(self, page: str) -> Iterator[str | Table]:
+        yield f"## casewise gate: {self.verdict}"
+        yield f"{self.heading}."
+        yield from map(escape, self.lines)
+        yield self._table
+        yield "\n".join(f"- {escape(line)}" for line in self.remarks)
+        for name, found in self.newly_wrong():
+            after = [right_after(one) for one in self.comparisons[name].changed]
+            yield escape(
+                f"{name}: {len(after)} verdicts changed against the baseline: "
+                f"{after.count(False)} to wrong, {after.count(True)} to right."
+            )
+            lines = [
+                f"- {_link(escape(case), page, 'case=' + quote(case, safe=''))} {escape(text)}"
+                for case, text in found
+            ]
+            more = len(self.comparisons[name].failures) - len(lines)
+            lines += [f"- {_link(f'and {more} more', page, 'view=new')}"] if more else []
+            yield "\n".join(lines)
+
+    def newly_wrong(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Runs whose verdicts changed, with id and sentence of the worst of the new failures."""
+        for name, both in self.comparisons.items():
+            if both.changed:
+                yield (
+                    name,
+                    [
+                        (one.case_id, f"({one.category or 'no category'}): {one.sentence}")
+                        for one in both.failures[:MOST_FAILURES]
+                    ],
+                )
+
+
+def _link(text: str, page: str, place: str) -> str:
+    return f"[{text}]({page}#{place})" if page else text

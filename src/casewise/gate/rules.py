@@ -1,0 +1,281 @@
+"""Rules of a gate: what a measure may come to, read from YAML."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    model_validator,
+)
+
+from casewise.cases import LabelRule
+from casewise.choices import OWN_RULE, Better, Measure, Origin, Side
+from casewise.errors import InputError, did_you_mean
+from casewise.files.yaml import fault, read_model
+from casewise.measures import gated
+from casewise.protocols import CONDITION
+from casewise.replies import CheckFile, load_checks
+
+CONFIDENCE = 0.95
+"""The default: how sure a one-sided bound is."""
+
+CASE_COLUMNS = ("category", "intended")
+"""The columns of the judgement table that ``where`` may choose by: whole conditions, and cases."""
+
+
+class Demand(StrEnum):
+    """Kind of limit on a measure."""
+
+    AT_MOST = "at_most"
+    AT_LEAST = "at_least"
+    WORSE_BY_AT_MOST = "worse_by_at_most"
+    """Against the baseline: not worse by more than the limit."""
+
+
+class When(StrEnum):
+    """Condition on which a rule holds; left out, always."""
+
+    ALWAYS = "always"
+    BASELINE = "baseline"
+    """A baseline is given."""
+    NO_BASELINE = "no_baseline"
+    """No baseline is given."""
+
+
+def _measure(name: object) -> Measure:
+    known = gated()
+    if not isinstance(name, str) or name not in known:
+        near = did_you_mean(str(name), known)
+        raise fault("no such measure", found=name, expected=near + ", ".join(known))
+    return known[name]
+
+
+def _known_columns(where: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = (*CONDITION, *CASE_COLUMNS)
+    for column in where:
+        if column not in known:
+            raise fault("unknown field", column, expected=f"one of {', '.join(known)}")
+    return where
+
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Confidence = Annotated[float, Field(strict=True, gt=0.5, lt=1)] | Literal["none"]
+Values = str | None | Annotated[list[str | None], Field(min_length=1)]
+
+
+class GateRule(BaseModel):
+    """One rule of a gate, as it stands in the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    measure: Annotated[InstanceOf[Measure], BeforeValidator(_measure)]
+    at_most: Number | None = None
+    at_least: Number | None = None
+    worse_by_at_most: Number | None = None
+    confidence: Confidence | None = None
+    """Confidence of each one-sided bound; ``none`` compares the value alone. None is the file's."""
+    where: Annotated[dict[str, Values], AfterValidator(_known_columns)] = Field(
+        default_factory=dict
+    )
+    """Columns, and the values that each may have; a value may hold ``*``, and None is no value."""
+    when: When = When.ALWAYS
+
+    @property
+    def demand(self) -> Demand:
+        """Kind of its limit."""
+        return next(one for one in Demand if getattr(self, one) is not None)
+
+    @property
+    def limit(self) -> float:
+        """Limit in the unit of the measure."""
+        return float(getattr(self, self.demand))
+
+    @property
+    def level(self) -> float | None:
+        """Confidence of its bounds; None compares the value alone."""
+        given = "none" if self.measure.origin is Origin.COVERAGE else self.confidence
+        return None if given == "none" else given or CONFIDENCE
+
+    @property
+    def compares(self) -> bool:
+        """Tell whether it needs a baseline."""
+        return self.demand is Demand.WORSE_BY_AT_MOST
+
+    @property
+    def good(self) -> int:
+        """1 where a higher figure is what the rule wants, -1 where a lower one is."""
+        if self.compares:
+            return -1 if self.measure.better is Better.LOWER else 1
+        return 1 if self.demand is Demand.AT_LEAST else -1
+
+    @property
+    def bar(self) -> float:
+        """Bar that the figure must not be on the wrong side of."""
+        return -self.good * self.limit if self.compares else self.limit
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range of the figure that is held to the limit."""
+        low, high = self.measure.low, self.measure.high
+        return (low - high, high - low) if self.compares else (low, high)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The limits that make sense; a bound from a sample can pass none at the far end."""
+        ends = (0.0, self.ends[1]) if self.compares else self.ends
+        return ends if self.demand is Demand.AT_LEAST else ends[::-1]
+
+    @property
+    def binds(self) -> bool:
+        """Tell if it keeps the measure from its worst value: not a limit that all values keep."""
+        is_good = self.measure.better is Better.HIGHER
+        right_way = self.compares or is_good is (self.demand is Demand.AT_LEAST)
+        return right_way and self.limit != self.limits[0]
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The kinds of mistake that it keeps in bounds."""
+        return self.measure.sides if self.binds else ()
+
+    @property
+    def chosen(self) -> dict[str, tuple[str | None, ...]]:
+        """Values by the columns that choose cases."""
+        return {one: self.values(one) for one in self.where if one in CASE_COLUMNS}
+
+    @property
+    def allows_gaps(self) -> bool:
+        """Tell if it says how much of a run may be missing: a least coverage of all its cases."""
+        return self.measure.origin is Origin.COVERAGE and self.binds and not self.chosen
+
+    def values(self, column: str) -> tuple[str | None, ...]:
+        """Values that a column of ``where`` may have."""
+        found = self.where[column]
+        return tuple(found) if isinstance(found, list) else (found,)
+
+
+class _GateFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    confidence: Confidence | None = None
+    labels: LabelRule | None = None
+    skip_other_protocols: Annotated[bool, Field(strict=True)] = False
+    rules: Annotated[list[GateRule], Field(min_length=1)]
+    grader_check: str | Annotated[list[str], Field(min_length=1)] = []
+
+    @model_validator(mode="after")
+    def _complete(self) -> "_GateFile":
+        """Give each rule what the file has for all, and check its limit."""
+        for place, rule in enumerate(self.rules):
+            _check_demand(rule, place)
+            given = rule.confidence or self.confidence
+            self.rules[place] = rule.model_copy(update={"confidence": given})
+            _check_limit(self.rules[place], rule, place)
+        return self
+
+
+def _check_demand(rule: GateRule, place: int) -> None:
+    given = [one for one in Demand if getattr(rule, one) is not None]
+    if len(given) != 1:
+        problem = "a rule has one limit, this one has several" if given else "the rule has no limit"
+        found = ", ".join(given) if given else ...
+        raise fault(problem, "rules", place, found=found, expected=f"one of {', '.join(Demand)}")
+
+
+def _check_limit(rule: GateRule, written: GateRule, place: int) -> None:
+    at, (low, high) = ("rules", place, rule.demand), sorted(rule.limits)
+    if not low <= rule.limit <= high:
+        raise fault("out of range", *at, found=rule.limit, expected=f"{low:g} to {high:g}")
+    if rule.measure.origin is Origin.COVERAGE and isinstance(written.confidence, float):
+        raise fault(
+            "coverage is counted, not sampled, so it has no confidence",
+            *("rules", place, "confidence"),
+            found=written.confidence,
+            expected="none, or no such field",
+        )
+    if rule.level is not None and rule.limit == rule.limits[1]:
+        expected = "a limit that leaves room, or confidence: none to compare the value alone"
+        raise fault("no sample can show that", *at, found=rule.limit, expected=expected)
+    if rule.compares and rule.when is When.NO_BASELINE:
+        raise fault(
+            "a margin needs a baseline",
+            *("rules", place, "when"),
+            found=str(rule.when),
+            expected="baseline, or no `when`",
+        )
+
+
+_EXPECTED = {
+    "confidence": "above .5 and below 1, such as .95, or none",
+    "where": "a name, a list of names, or nothing",
+    "labels": ", ".join([*LabelRule, OWN_RULE]),
+    "when": ", ".join(When),
+    "grader_check": "the name of a file of labelled replies, beside this one, or a list of names",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GateConfig:
+    """The rules of a gate, and the file that they come from."""
+
+    rules: Sequence[GateRule]
+    file: Path | None = None
+    labels: LabelRule | None = None
+    """None takes each condition's default, as ``casewise score`` does."""
+    skips: bool = False
+    """True if rules about measures that no protocol of the run has are left out."""
+    checks: tuple[CheckFile, ...] = ()
+    """Labelled replies, to correct the rates of replies by."""
+
+    def number(self, rule: GateRule) -> int:
+        """Place of a rule in the file, from 1."""
+        return 1 + next(place for place, one in enumerate(self.rules) if one is rule)
+
+    def fault(self, rule: GateRule, problem: str, **about: Any) -> InputError:
+        """The refusal of a rule; ``about`` may have ``field``, ``found`` and ``expected``."""
+        return InputError(problem, file=self.file, record=f"rule {self.number(rule)}", **about)
+
+
+def load_gate(path: Path) -> GateConfig:
+    """Read a gate's rules.
+
+    Raises:
+        InputError: What is wrong, with the file, the rule's number and the field; or the file of
+            labelled replies that it names can't be used.
+    """
+    read = read_model(path, _GateFile, "gate", nouns={"rules": "rule"}, expected=_EXPECTED)
+    named = [read.grader_check] if isinstance(read.grader_check, str) else read.grader_check
+    checks = load_checks([path.parent / name for name in named])
+    return GateConfig(tuple(read.rules), path, read.labels, read.skip_other_protocols, checks)
+
+
+SMALL = "small"
+"""Name of the rules for few cases: with limits and margins that the starter cases can decide."""
+
+SHIPPED = {None: "gate.yaml", SMALL: "small.yaml"}
+"""Files of rules that ship, by name; None is those that hold where no others are given."""
+
+
+def gate_file(name: str) -> Path:
+    """A file that ships: ``gate.yaml``, ``small.yaml``, or ``github-actions.yml``, a workflow."""
+    return Path(str(files("casewise.data"))) / "gate" / name
+
+
+def gate_rules(name: Path | str | None) -> GateConfig:
+    """Rules by a file or by name: ``small``, or None for those that hold where none is given.
+
+    Raises:
+        InputError: The file can't be used.
+    """
+    key = None if name is None else str(name)
+    if key not in SHIPPED or (key and Path(key).exists()):
+        return load_gate(Path(str(name)))
+    return replace(load_gate(gate_file(SHIPPED[key])), file=None)

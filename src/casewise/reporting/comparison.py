@@ -1,0 +1,133 @@
+"""Comparisons of runs: state of each run, a sentence, the table of changes, cases newly wrong."""
+
+from collections.abc import Iterator
+
+from casewise.choices import Family
+from casewise.measures import family_of, find
+from casewise.replies import correction_method, correction_notes
+from casewise.reporting._scores import CASES, cases_table
+from casewise.results import (
+    Comparison,
+    Comparisons,
+    Difference,
+    Figure,
+    Verdict,
+    right_after,
+    rules_remark,
+    run_warnings,
+)
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Sheet,
+    Table,
+    Tone,
+    Word,
+    figures,
+    interval,
+    page,
+    plural,
+)
+
+_PAGE_COMMAND = "casewise report BEFORE AFTER --compare --reveal --out what-changed.html"
+
+
+def comparison_sheet(result: Comparisons, *, whole: bool = False) -> Sheet:
+    """A block for each two runs: states, what got worse and better, the table, new failures.
+
+    Args:
+        result: Comparisons of runs.
+        whole: Show every measure, not only how often contexts are followed and both mistakes.
+    """
+    told = zip(result, result.verdicts, strict=True)
+    parts = [part for one in told for part in _block(*one, whole=whole)]
+    return page(parts, result.record)
+
+
+def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[Table | Word | str]:
+    tones = {one.tone for one in verdict.figures if one.tone and one.is_real}
+    state, sentence = verdict.said
+    yield from (f"Before: {compared.before}", f"After: {compared.after}", state)
+    yield from (Word(sentence, min(tones)) if tones else sentence, "")
+    title = f"{compared.n} judgements in common (labels: {compared.labels})"
+    if verdict.figures and not whole:
+        yield _in_short(verdict.figures, title)
+    else:
+        yield _whole(compared.differences, title)
+    if compared.failures:
+        yield cases_table(compared.failures[:CASES], "Newly wrong")
+    yield from filter(None, _lines(compared))
+    if compared.changed:
+        yield f"Their texts: {_PAGE_COMMAND}"
+    yield ""
+
+
+def _in_short(shown: tuple[Figure, ...], title: str) -> Table:
+    """The four figures before and after, their changes, and the direction of each."""
+    columns = [Column(name) for name in ("", "before", "after", "change", "")]
+    note = "In points of 100, with 95 % intervals; an arrow alone may be chance. All: --all."
+    rows = [
+        Row([one.title, one.before_text, one.text, one.change_text, _direction(one)])
+        for one in shown
+    ]
+    return Table(columns, rows, title, note)
+
+
+def _direction(one: Figure) -> Word | str:
+    """Arrow of a change; of one that is more than chance, whether it is worse or better."""
+    if one.change is None or one.tone is None:
+        return ""
+    arrow = "▲" if one.change.value > 0 else "▼"
+    words = {Tone.BAD: "worse", Tone.GOOD: "better"}
+    return Word(f"{arrow} {words[one.tone]}", one.tone) if one.is_real else arrow
+
+
+def _whole(differences: tuple[Difference, ...], title: str) -> Table:
+    """Every measure; why some have no interval stands below."""
+    columns = [
+        *(Column(""), *figures(Kind.NUMBER, "before", "after"), Column("change", Kind.CHANGE)),
+        *(Column("95 %", Kind.INTERVAL), *figures(Kind.P_VALUE, "p", "Holm")),
+        Column("detect-\nable", Kind.NUMBER),
+    ]
+    rows = []
+    withheld: dict[str, list[str]] = {}
+    for one in differences:
+        change, name = one.difference, find(one.metric).label
+        if change.value == change.value:
+            ends = interval(change.interval, with_signs=True)
+            values = (one.before.value, one.after.value, change.value)
+            rows.append(Row([name, *values, ends, change.p, one.p_holm, one.detectable]))
+        if change.reason:
+            withheld.setdefault(change.reason, []).append(name)
+    why = [f"No interval of {', '.join(names)}: {why}." for why, names in withheld.items()]
+    return Table(columns, rows, title, " ".join(["Change: after minus before.", *why]))
+
+
+def _lines(compared: Comparison) -> Iterator[str]:
+    """Notes on data, grades and answers, and the number of verdicts that changed."""
+    before, after = (score.condition for score in compared.scores)
+    if not before.has_data_of(after):
+        yield (
+            f"Before is over {before.data_text}, after over {after.data_text}: cases that both "
+            "have, and whose texts or votes may differ."
+        )
+    yield rules_remark(compared.scores)
+    for one in compared.corrections:
+        yield f"{one.condition.title}: rates are corrected {correction_method(one)}."
+    yield from correction_notes(compared.corrections)
+    yield from run_warnings(compared.scores)
+    if compared.left_out:
+        yield f"{compared.left_out} judgements have no answered, labelled counterpart."
+    # Those that rank contexts have no verdicts that could be right.
+    if family_of(before.protocol) is not Family.PAIRS:
+        yield _count(compared)
+
+
+def _count(compared: Comparison) -> str:
+    if not compared.changed:
+        return "No verdict changed."
+    after = [right_after(change) for change in compared.changed]
+    counts = f"{after.count(False)} to wrong, {after.count(True)} to right"
+    neither = f", {after.count(None)} neither" if None in after else ""
+    return f"{plural(len(after), 'verdict')} changed: {counts}{neither}."
