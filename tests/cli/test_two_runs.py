@@ -87,9 +87,9 @@ def test_a_run_and_its_copy(cli_inside: Cli, tmp_path: Path) -> None:
     done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
     (accuracy,) = (one for one in json.loads(done.stdout)["pairs"] if one["metric"] == "accuracy")
     assert accuracy["difference"] == 0
-    # Two queries are added, one of two answers up in one and down in the other: of 202 queries
-    # t(201) sqrt(2 (1/2)^2 / (201 202)) = 1.97184 .0035092.
-    assert accuracy["ci"] == pytest.approx([-0.00692, 0.00692], abs=1e-5)
+    # Two queries are added, both answers up in one and down in the other: of 202 queries
+    # t(201) sqrt(2 / (201 202)) = 1.97184 .0070184.
+    assert accuracy["ci"] == pytest.approx([-0.01384, 0.01384], abs=1e-5)
 
 
 @pytest.mark.parametrize(

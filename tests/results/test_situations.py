@@ -509,7 +509,7 @@ CHANGES = (
             .otherwise("intended")
         ),
         WORSE,
-        ("The labels of 1 of 80 cases differ: both runs are held against those before",),
+        ("The labels of 1 of 80 cases differ; both runs are held against those before",),
         (UNCHANGED,),
         verdicts,
     ),
