@@ -22,16 +22,13 @@ NAMES = {
         sequential_tags whole_queries without_sequential_tags write_cases
     """,
     "casewise.cli": """
-        Format FormatOption err note out working write_out
+        err note out working write_out
     """,
     "casewise.cli.arguments": """
         File
     """,
     "casewise.contexts": """
         parameter_title render_text
-    """,
-    "casewise.dataset": """
-        PowerInputs PowerTest plan_power
     """,
     "casewise.errors": """
         CasewiseError InputError SHORT UsageError some
@@ -41,7 +38,7 @@ NAMES = {
         read_text replace_folder write_atomically
     """,
     "casewise.files.yaml": """
-        fault read_model read_plain_yaml
+        fault problem_of read_model read_plain_yaml
     """,
     "casewise.judgements": """
         read_paths

@@ -102,10 +102,12 @@ def listen(host: str, port: int) -> socket.socket:
         # With the protocol named, asyncio switches off the delay of small packets: 40 ms a page.
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]
-        made = socket.socket(family, kind, protocol)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(_BACKLOG)
+        with contextlib.ExitStack() as unbound:
+            made = unbound.enter_context(socket.socket(family, kind, protocol))
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+            made.listen(_BACKLOG)
+            unbound.pop_all()
     except OSError as error:
         raise UsageError(f"--host {host} --port {port}: {error.strerror}; give another") from None
     return made

@@ -9,18 +9,20 @@ import typer
 from pydantic import ValidationError
 
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
-from casewise.cli import Format, FormatOption, note, working
+from casewise.cli import note, working
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.files import quoted
 from casewise.files.yaml import problem_of
 from casewise.statistics import LEAST_VOTES
 from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_designs
+from casewise_study.commands.shared import ResultFormat
 from casewise_study.study.block_balance import balance
 from casewise_study.study.language import SOURCE
 from casewise_study.study.planning import (
     PAPER_VOTES,
     check_ready,
+    forecast,
     open_points,
     plan_study,
     time_warnings,
@@ -102,7 +104,7 @@ def plan(
         float, _of_people(min=0, max=0.95, help="Share of people who won't finish.")
     ] = 0.1,
     force: Annotated[bool, _of_study("--force", help="Overwrite the study file.")] = False,
-    format: FormatOption = Format.TABLE,
+    format: Annotated[ResultFormat, _of_study(help="How to print the plan.")] = ResultFormat.TABLE,
 ) -> None:
     """Plan a study: who judges which cases, how many people it takes, and what it costs.
 
@@ -160,7 +162,7 @@ def plan(
         study = load_study(to)
         even = balance(study, study_cases(study))
         drawn = simulated_designs(study, seed)
-    planned = PlanSheet(study, made, even, dropout, drawn)
+    planned = PlanSheet(study, made, even, forecast(study, dropout), dropout, drawn)
     print_plan(planned, format)
     _say_next(planned, to)
 

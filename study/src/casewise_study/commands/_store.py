@@ -116,6 +116,10 @@ def serve(
         if trial:
             if database is not None or not _is_this_computer(reached):
                 raise UsageError("--try keeps nothing, for this computer alone: no other options")
+            # Whoever tries it has no link of the platform's.
+            anybody = {"platform": Platform.NONE, "signed": False}
+            recruitment = study.recruitment.model_copy(update=anybody)
+            study = study.model_copy(update={"recruitment": recruitment})
             folder = stack.enter_context(TemporaryDirectory())
             address = f"sqlite:///{folder}/trial.db"
             keys = Secrets(*(secrets.token_urlsafe(32) for _ in range(2)))

@@ -338,7 +338,7 @@ class Store:
 
         def work(_: Session, person: Person) -> None:
             if person.about_due:
-                person.about, person.about_due = dict(answers), False
+                person.about, person.about_due = dict(answers) or None, False
 
         return self._change(key, work)
 
