@@ -56,6 +56,9 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(
     accounts: list[str] = []
     for step in steps:
         arguments = shlex.split(step)[1:]
+        if "--try" in arguments:
+            tried(arguments, tmp_path)
+            continue
         if "serve" in arguments and "--write-service" not in arguments:
             accounts = served_and_judged(arguments, tmp_path)
             continue
@@ -77,6 +80,21 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(
     (exclude,) = commands("Excluding a person", RUNNING)
     done = cli_inside(*shlex.split(exclude.replace("p-0123456789", rater))[1:])
     assert done.returncode == 0, done.stderr
+
+
+def tried(arguments: list[str], folder: Path) -> None:
+    """Look at the study as the page says: the whole walk, of which nothing is kept."""
+    before = sorted(folder.iterdir())
+    process = Start([*arguments, "--port", "0"], folder, clean_env())
+    with Guest(Origin(process.line().split()[1].rstrip("/"))) as one:
+        assert "Trial: answers are not kept." in one.page.text
+        one.begin()
+        while one.at.startswith("/page/"):
+            one.answer()
+        assert one.at == "/done"
+    process.send_signal(signal.SIGINT)
+    assert "nothing answered is kept" in process.communicate(30)[1]
+    assert sorted(folder.iterdir()) == before
 
 
 def served_and_judged(arguments: list[str], folder: Path) -> list[str]:

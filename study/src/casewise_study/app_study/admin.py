@@ -1,25 +1,22 @@
 """The administrator's pages: entry, the study's figures, votes as CSV, pause."""
 
 import math
-from collections import Counter
 from statistics import median
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Form, Request, Response
+from fastapi import FastAPI, Request, Response
 
-from casewise.sheets import UNDEFINED, percent, seconds
+from casewise.sheets import percent, seconds
 from casewise.statistics import agreement
 from casewise_study.app_study.site import ElsewhereError, SentForm, Site, go
 from casewise_study.store.places import Progress
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.schema import Study
 from casewise_study.votes.cells import cell_stops, decided_cases
-from casewise_study.votes.collected import Collected, PersonStatus, vote_table
+from casewise_study.votes.collected import Collected, vote_table
 from casewise_study.votes.collected_csv import VOTES, collected_files
 from casewise_study.votes.results import median_minutes
 from casewise_study.votes.screening import screen
-
-SHARED = {"browser": "one browser", "address": "one address range, within minutes"}
 
 _KEY = "admin"
 """Owner of the administrator's forms."""
@@ -30,25 +27,16 @@ def add_admin_routes(app: FastAPI, site: Site) -> None:
 
     def check(request: Request) -> None:
         if not site.sessions.read_admin(request.cookies.get(site.sessions.admin_cookie, "")):
-            raise ElsewhereError(site.show("admin_entry.html", status=403, problem=None))
-
-    def enter(request: Request, token: str) -> Response:
-        problem = "Too many tries. Wait a minute."
-        if not site.rates.admits("secret", request):
-            return site.show("admin_entry.html", status=429, problem=problem)
-        if not site.sessions.is_admin_token(token):
-            return site.show("admin_entry.html", status=403, problem="That is not the token.")
-        return site.set_cookie(go("/admin"), site.sessions.admin_cookie, site.sessions.admin())
-
-    @app.post("/admin/enter")
-    def by_form(request: Request, token: Annotated[str, Form(max_length=500)]) -> Response:
-        """Enter by typing the token."""
-        return enter(request, token.strip())
+            raise ElsewhereError(site.show("admin_entry.html", status=403))
 
     @app.get("/admin/enter/{token}")
-    def by_address(request: Request, token: str) -> Response:
+    def enter(request: Request, token: str) -> Response:
         """Enter by the address that the terminal shows."""
-        return enter(request, token)
+        if not site.rates.admits("secret", request):
+            return site.show("admin_entry.html", status=429)
+        if not site.sessions.is_admin_token(token):
+            return site.show("admin_entry.html", status=403)
+        return site.set_cookie(go("/admin"), site.sessions.admin_cookie, site.sessions.admin())
 
     @app.get("/admin")
     def admin(request: Request) -> Response:
@@ -82,13 +70,10 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
 
     ``arms``: votes, votes wanted, cells with every vote or decided with fewer, cells, and the
     chance that two people who judge one case say the same. ``flagged``: pseudonyms of people whom a
-    rule of the study flags so far, and why. ``people``: with their votes. ``second_accounts``:
-    people who may have come before. ``underpaid``: hourly pay at the median time so far, where the
-    consent promises more.
+    rule of the study flags so far, and why. ``left_out``: second accounts that don't count.
+    ``underpaid``: hourly pay at the median time so far, where the consent promises more.
     """
-    votes = Counter(vote.rater for vote in collected.votes)
     spent = [vote.seconds for vote in collected.votes if vote.counted and vote.seconds is not None]
-    passed, status = sum(check.passed for check in collected.checks), progress.people
     decided = decided_cases(cell_stops(study, vote_table(study, collected)))
     arms = []
     for arm in study.arms:
@@ -101,43 +86,13 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
         )
         wanted = study.votes * len(cells)
         arms.append((arm, sum(safe + unsafe), wanted, full, len(cells), percent(alike, 0)))
+    assert collected.identity is not None
     return {
         "progress": progress,
         "arms": arms,
-        "funnel": (
-            ("did not agree", progress.declined),
-            ("agreed", status.total()),
-            ("failed the comprehension check", status[PersonStatus.SCREENED_OUT]),
-            ("passed it", progress.passed),
-            ("answered a first page", progress.answered_one),
-            ("are at work or have left for now", status[PersonStatus.ACTIVE]),
-            ("lost their block to another", status[PersonStatus.ABANDONED]),
-            ("withdrew", status[PersonStatus.WITHDRAWN]),
-            ("finished", status[PersonStatus.COMPLETED]),
-        ),
         "seconds": seconds(median(spent) if spent else None),
-        "checks": f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
-        "flagged": [
-            (person.rater, "; ".join(flag.reason for flag in person.flags))
-            for person in screen(study, collected).people
-            if person.flags
-        ],
-        "people": [(person, votes[person.rater]) for person in reversed(collected.people)],
-        "second_accounts": _second_accounts(study, collected),
+        "collected": collected,
+        "flagged": [person for person in screen(study, collected).people if person.flags],
+        "left_out": collected.identity.left_out(study.second_accounts),
         "underpaid": pay_shortfall(study, median_minutes(study, collected)),
     }
-
-
-def _second_accounts(study: Study, collected: Collected) -> list[tuple[str, str, str, str]]:
-    if collected.identity is None:
-        return []
-    out = collected.identity.left_out(study.second_accounts)
-    return [
-        (
-            second.rater,
-            second.other or "an id that did not begin there",
-            SHARED[second.kind],
-            "left out" if second.other and second.rater in out else "count",
-        )
-        for second in collected.identity.seconds
-    ]

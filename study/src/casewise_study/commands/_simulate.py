@@ -1,12 +1,12 @@
 """``casewise annotate simulate``: whom screening would flag, and what a study would cost."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from casewise.cases import MAX_SEED
-from casewise.cli import err, note, out, working, write_out
+from casewise.cli import out, working, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
     Column,
@@ -22,15 +22,10 @@ from casewise.sheets import (
 )
 from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_designs
 from casewise_study.commands.shared import ResultFormat, StudyFile
-from casewise_study.simulation.drawn_studies import DrawnStudies, screen_drawn
+from casewise_study.simulation.drawn_studies import screen_drawn
 from casewise_study.simulation.simulated_people import Mixture, Trace
-from casewise_study.statistics.savings import DrawnDesigns
-from casewise_study.study.planning import Forecast, forecast
-from casewise_study.study.schema import Study
+from casewise_study.study.planning import forecast
 from casewise_study.study.study_file import load_study
-
-_LINES_APART = 10
-"""Studies between lines of progress, where there is no terminal."""
 
 _share = partial(typer.Option, min=0, max=1, rich_help_panel="Who comes")
 
@@ -87,72 +82,36 @@ def simulate(
     study = load_study(file)
     traces = _traces(trace)
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine, clicking)
-    with working("drawing and screening people") as shown:
-
-        def progress(done: int) -> None:
-            said = f"{done} of {studies} studies screened"
-            shown.update(said)
-            if not err().is_terminal and done % _LINES_APART == 0:
-                note(said)
-
-        drawn = screen_drawn(study, mixture, traces, seed, studies, progress)
-        planned = forecast(study)
+    with working("drawing and screening people"):
+        drawn = screen_drawn(study, mixture, traces, seed, studies)
         designs = simulated_designs(study, seed)
+    planned = forecast(study)
+    # As many people again as are flagged.
+    again = drawn.flagged_each * planned.cost / planned.people
     if format is ResultFormat.JSON:
-        write_out(to_json(_record(study, drawn, planned, designs)))
+        flagged = {one.name: {"n": one.n, "flagged": one.flagged} for one in drawn.flagged}
+        found = {"studies": drawn.studies, "flagged": flagged, "people": planned.people}
+        found |= {"hours": planned.hours, "cost": planned.cost, "replacement_cost": again}
+        found |= {"currency": study.pay.currency, **savings_record(study, designs)}
+        write_out(to_json(found))
         return
+    columns = [Column("people"), *figures(Kind.COUNT, "done", "flagged")]
+    people = [Row([one.name, one.n, one.flagged, one.share]) for one in drawn.flagged]
+    costs = (
+        ("people", count(planned.people)),
+        ("hours of all", number(planned.hours, 1)),
+        ("cost", money(planned.cost or None, study.pay.currency)),
+        ("to replace those flagged", money(again or None, study.pay.currency)),
+    )
     out().print(
         terminal(
-            _screening(drawn),
-            f"Two groups of people were told of in {drawn.told} of {drawn.studies} studies.",
-            _cost(study, drawn, planned),
+            Table(
+                [*columns, Column("share", Kind.SHARE, 2)], people, "Whom does the screening flag?"
+            ),
+            Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, costs)), "What it costs"),
             *savings_range(study, designs),
         )
     )
-
-
-def _screening(drawn: DrawnStudies) -> Table:
-    return Table(
-        [Column("people"), *figures(Kind.COUNT, "done", "flagged"), Column("share", Kind.SHARE, 2)],
-        [Row([manner.name, manner.n, manner.flagged, manner.share]) for manner in drawn.flagged],
-        "Whom does the screening flag?",
-    )
-
-
-def _cost(study: Study, drawn: DrawnStudies, planned: Forecast) -> Table:
-    currency = study.pay.currency
-    lines = [
-        ("people", count(planned.people)),
-        ("hours of all", number(planned.hours, 1)),
-        ("cost", money(planned.cost or None, currency)),
-        ("flagged a study", number(drawn.flagged_each, 1)),
-        ("to replace them", money(_replacement(drawn, planned) or None, currency)),
-    ]
-    return Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, lines)), "What does it cost?")
-
-
-def _replacement(drawn: DrawnStudies, planned: Forecast) -> float:
-    """The cost of as many people again as are flagged; 0 of an unpaid study."""
-    return drawn.flagged_each * planned.cost / planned.people
-
-
-def _record(
-    study: Study, drawn: DrawnStudies, planned: Forecast, designs: DrawnDesigns
-) -> dict[str, Any]:
-    """The same for programs."""
-    return {
-        "studies": drawn.studies,
-        "two_groups_told": drawn.told,
-        "flagged": {
-            manner.name: {"n": manner.n, "flagged": manner.flagged} for manner in drawn.flagged
-        },
-        "people": planned.people,
-        "hours": planned.hours,
-        "cost": planned.cost,
-        "replacement_cost": _replacement(drawn, planned),
-        "currency": study.pay.currency,
-        **savings_record(study, designs),
-    }
 
 
 def _traces(names: str) -> tuple[Trace, ...]:
