@@ -4,6 +4,7 @@ import math
 from statistics import median
 from typing import Any
 
+import numpy as np
 from fastapi import FastAPI, Request, Response
 
 from casewise.sheets import percent, seconds
@@ -42,9 +43,9 @@ def add_admin_routes(app: FastAPI, site: Site) -> None:
     def admin(request: Request) -> Response:
         """Show the progress of the study."""
         check(request)
-        limits = {"turned_away": site.rates.turned_away, "newcomers": site.settings.newcomers}
         shown = figures(site.study, site.store.progress(), site.store.collected())
-        return site.show("admin.html", form=site.sessions.form(_KEY), **limits, **shown)
+        shown |= {"turned_away": site.rates.turned_away, "newcomers": site.settings.newcomers}
+        return site.show("admin.html", form=site.sessions.form(_KEY), **shown)
 
     @app.get("/admin/votes.csv")
     def votes(request: Request) -> Response:
@@ -78,14 +79,12 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
     arms = []
     for arm in study.arms:
         both = zip(study.design.cells, progress.counts, strict=True)
-        cells = [(cell.case_id, *count) for cell, count in both if cell.arm is arm]
-        safe, unsafe = ([cell[place] for cell in cells] for place in (1, 2))
-        alike = agreement(safe, unsafe).pairwise.value if cells else math.nan
-        full = sum(
-            one + other >= study.votes or case_id in decided for case_id, one, other in cells
-        )
+        cells = [(cell.case_id, sum(count), count) for cell, count in both if cell.arm is arm]
+        table = np.array([count for *_, count in cells], np.float64).reshape(-1, 2)
+        alike = agreement(*table.T).pairwise.value if cells else math.nan
+        full = sum(votes >= study.votes or case_id in decided for case_id, votes, _ in cells)
         wanted = study.votes * len(cells)
-        arms.append((arm, sum(safe + unsafe), wanted, full, len(cells), percent(alike, 0)))
+        arms.append((arm, int(table.sum()), wanted, full, len(cells), percent(alike, 0)))
     assert collected.identity is not None
     return {
         "progress": progress,

@@ -6,15 +6,16 @@ from typing import Annotated
 import typer
 
 from casewise.cli import note, write_out
+from casewise.errors import UsageError
+from casewise.files import new_file
 from casewise_study.commands.shared import StudyFile
 from casewise_study.study.planning import open_points
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.result_files import BOARD, write_folder
 
 
 def ethics(
     file: StudyFile,
-    to: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="ethics.md and ethics.html.")],
+    to: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page to write (.html).")],
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier document.")] = False,
 ) -> None:
     """Write the document that an ethics board asks for, from the study file.
@@ -22,20 +23,21 @@ def ethics(
     Every screen as people see it, consent, data flow, storage, helplines, pay
     by the hour at the median and at the slow tenth, withdrawal, legal basis
     and contacts, with what is still open at its top. A browser prints
-    ethics.html, or saves it as PDF.
+    the page, or saves it as PDF.
 
     Content warning: the document shows a case.
 
     [bold]Examples[/]
 
-    casewise annotate ethics study.yaml --out ethics
+    casewise annotate ethics study.yaml --out ethics.html
     """
     from casewise_study.app_study.ethics import ethics_document
 
     study = load_study(file)
-    text, page = ethics_document(study)
-    files = {"ethics.md": text.encode(), "ethics.html": page.encode()}
-    write_folder(to, files, BOARD, force=force)
+    if to.exists() and not force:
+        raise UsageError(f"{to} is there already: --force replaces it")
+    with new_file(to) as new:
+        new.write_text(ethics_document(study), "utf-8")
     for line in open_points(study):
         note(f"still open: {line}")
     write_out(f"{to}\n")

@@ -151,6 +151,7 @@ def open_read_only(address: str) -> Engine:
         StoreUnavailableError: It does not answer.
     """
     url = read_address(address)
+    engine: Engine
     if url.get_backend_name() == "postgresql":
         engine = _postgresql(url).execution_options(isolation_level="REPEATABLE READ")
     else:

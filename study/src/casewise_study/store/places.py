@@ -287,10 +287,10 @@ def progress(session: Session, of: Study, now: datetime) -> Progress:
 
 def second_accounts(session: Session) -> tuple[SecondAccount, ...]:
     """Signs that two people are one, by their pseudonyms."""
-    rater = dict(session.execute(select(Person.id, Person.rater)).all())
+    name = dict(session.execute(select(Person.id, Person.rater)).all())
     signs = session.scalars(select(SharedTrait).order_by(SharedTrait.id))
     return tuple(
-        SecondAccount(rater[sign.participant], rater.get(sign.other), sign.kind) for sign in signs
+        SecondAccount(name[one.participant], name.get(one.other or 0), one.kind) for one in signs
     )
 
 

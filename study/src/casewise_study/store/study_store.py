@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import ColumnElement, delete, or_, select, update
 from sqlalchemy.orm import Session
@@ -37,7 +37,6 @@ REMARK, TOOL = "(exit)", "(tool)"
 """Names of the answers to the exit and tool questions; no demographic question has them."""
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +137,9 @@ class Store:
         """Let nobody lose a place because the server was away."""
         self._database.write(self._timed(places.renew_leases))
 
-    def _timed(
-        self, work: Callable[Concatenate[Session, P], T], **given: Any
-    ) -> Callable[[Session], T]:
+    def _timed(self, work: Callable[..., T], **given: Any) -> Callable[[Session], T]:
         """A transaction that knows the study and the time."""
-        return partial(work, of=self.study, now=self.now(), **given)  # type: ignore[call-arg]
+        return partial(work, of=self.study, now=self.now(), **given)
 
     # People, from the first page to the last.
 

@@ -230,9 +230,6 @@ EXPORT = FolderKind(
 )
 """An export of a study."""
 
-BOARD = FolderKind(frozenset({"ethics.html", "ethics.md", "ethics.pdf"}), "ethics.md")
-"""The document for an ethics board."""
-
 
 def is_in_export(path: Path) -> bool:
     """Tell whether a file would lie in an export of a study, which is there to be published."""
