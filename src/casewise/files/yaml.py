@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args, get_origin
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -170,7 +170,63 @@ def check_model(
         return model.model_validate(data)
     except ValidationError as error:
         details = error.errors(include_url=False)
-    raise _explain(details, model, path, nouns or {}, expected or {})
+    # An unknown field goes before a missing one.
+    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
+    place, part = _place_of(detail, model, data)
+    if detail["type"] == _FAULT:
+        own = detail["ctx"]
+        place = (*place, *own["place"])
+        problem, found, wanted = own["problem"], own["found"], own["expected"]
+    else:
+        problem, found, wanted = problem_of(detail, part.model_fields, _EXPECTED)
+        if detail["type"] not in ("extra_forbidden", "value_error"):
+            own_words = ((expected or {}).get(str(step)) for step in place)
+            wanted = next(filter(None, own_words), wanted)
+    record, place = _record(place, nouns or {}, is_entry=detail["type"] != _FAULT)
+    field = field_path(place) or None
+    raise InputError(problem, path, record, field=field, found=found, expected=wanted)
+
+
+def _place_of(
+    detail: ErrorDetails, model: type[BaseModel], data: Any
+) -> tuple[Place, type[BaseModel]]:
+    """Path of a fault in the file, and its innermost model.
+
+    Where a field takes one of several types, pydantic's path also names the type that it tried.
+    """
+    kept: list[int | str] = []
+    part, held = model, data
+    for step in detail["loc"]:
+        try:
+            held = held[step]
+        except (TypeError, LookupError):
+            if detail["type"] != "missing":
+                continue
+        kept.append(step)
+        if step in part.model_fields:
+            part = _model_in(part.model_fields[str(step)].annotation) or part
+    return tuple(kept), part
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Model within a type such as ``tuple[Question, ...]`` or ``Context | None``; else None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
+
+
+def _record(
+    place: Place, nouns: Mapping[str, str], *, is_entry: bool
+) -> tuple[str | None, Place]:
+    """Record on the path, in words, and the rest of the path; the last entry may be no record."""
+    at = next((n for n, step in enumerate(place) if isinstance(step, int)), None)
+    if at is None:
+        return None, place
+    name, number = ".".join(map(str, place[:at])), int(place[at]) + 1
+    noun = nouns.get(name)
+    if noun is None and is_entry and at + 1 == len(place):
+        return None, place
+    return f"{noun} {number}" if noun else f"{name}, record {number}", place[at + 1 :]
 
 
 def fault(
@@ -179,32 +235,6 @@ def fault(
     """Error for a model's own validators; ``place`` is the path from the validator's value."""
     detail = {"problem": problem, "place": place, "found": found, "expected": expected}
     return PydanticCustomError(_FAULT, "{problem}", detail)
-
-
-def _explain(
-    details: list[ErrorDetails],
-    model: type[BaseModel],
-    path: Path,
-    nouns: Mapping[str, str],
-    expectations: Mapping[str, str],
-) -> InputError:
-    """Error with file, record and field; an unknown field goes before a missing one."""
-    detail = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
-    place, part, at = _follow(model, detail["loc"], unknown=detail["type"] == "extra_forbidden")
-    if detail["type"] == _FAULT:
-        own = detail["ctx"]
-        place = (*place, *own["place"])
-        at = next((index for index, step in enumerate(place) if isinstance(step, int)), None)
-        problem, found, expected = own["problem"], own["found"], own["expected"]
-    else:
-        problem, found, expected = problem_of(detail, part.model_fields, _EXPECTED)
-        if detail["type"] not in ("extra_forbidden", "value_error"):
-            own_words = (expectations[str(step)] for step in place if step in expectations)
-            expected = next(own_words, expected)
-    record, place = _record(place, at, nouns)
-    return InputError(
-        problem, path, record, field=field_path(place) or None, found=found, expected=expected
-    )
 
 
 def field_path(place: Iterable[int | str]) -> str:
@@ -237,57 +267,3 @@ def problem_of(
 def expectation(detail: ErrorDetails) -> str:
     """Expected value in the words of one of pydantic's errors."""
     return detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-
-
-def _record(place: Place, at: int | None, nouns: Mapping[str, str]) -> tuple[str | None, Place]:
-    """Record on the path, in words, and the rest of the path."""
-    if at is None:
-        return None, place
-    name, number = ".".join(map(str, place[:at])), int(place[at]) + 1
-    noun = nouns.get(name)
-    return f"{noun} {number}" if noun else f"{name}, record {number}", place[at + 1 :]
-
-
-def _follow(
-    model: type[BaseModel], loc: Place, *, unknown: bool
-) -> tuple[Place, type[BaseModel], int | None]:
-    """Path in the file, its innermost model, and the place of a record's number in the path.
-
-    Where a field takes one of several types, pydantic's path also names the type that it tried.
-    """
-    kept: list[int | str] = []
-    part, holds, at = model, cast("Any", Any), None
-    for number, step in enumerate(loc, start=1):
-        fields = part.model_fields
-        if isinstance(step, int):
-            if at is None and (_model_in(holds) is not None or _values_in(holds) is not None):
-                at = len(kept)
-        elif _values_in(holds) is not None:
-            holds = _values_in(holds)
-        elif step in fields and (holds is Any or _model_in(holds) is part):
-            holds = fields[step].annotation
-        elif not unknown or number < len(loc):
-            continue
-        kept.append(step)
-        part = _model_in(holds) or part
-    return tuple(kept), part, at
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Model within a type such as ``tuple[Question, ...]`` or ``Context | None``; else None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) is dict:
-        return None
-    return next(
-        (found for argument in get_args(annotation) if (found := _model_in(argument))), None
-    )
-
-
-def _values_in(annotation: Any) -> Any:
-    """Type of a mapping's values within a type such as ``list[dict[str, int]]``; else None."""
-    if get_origin(annotation) is dict:
-        return get_args(annotation)[1]
-    return next(
-        (found for argument in get_args(annotation) if (found := _values_in(argument))), None
-    )
