@@ -215,9 +215,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
-def _record(
-    place: Place, nouns: Mapping[str, str], *, is_entry: bool
-) -> tuple[str | None, Place]:
+def _record(place: Place, nouns: Mapping[str, str], *, is_entry: bool) -> tuple[str | None, Place]:
     """Record on the path, in words, and the rest of the path; the last entry may be no record."""
     at = next((n for n, step in enumerate(place) if isinstance(step, int)), None)
     if at is None:
