@@ -213,21 +213,18 @@ class _Column:
         return bool(self.numbers or says_sides or is_rater) or self.is_called(_OF_PEOPLE)
 
 
-def draft_mapping(
-    path: Path | str, *, split: str | None = None, answers: Sequence[str] = ()
-) -> Draft:
+def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     """Draft a mapping for a table from its headers and the values of all rows.
 
     Args:
         path: The table, or a folder of them.
-        split: The split that is looked at; None takes all.
         answers: Answers to its questions.
 
     Raises:
         InputError: The table can't be read.
     """
     path = Path(path)
-    tables = [table.whole() for table in open_tables(path, split)]
+    tables = [table.whole() for table in open_tables(path)]
     read = [row for table in tables for _, row in table.rows]
     rows = [row for row in read if isinstance(row, dict)]
     if not rows:

@@ -45,13 +45,12 @@ class Imported:
     """Remarks on the source: splits, encodings, files left unread."""
 
 
-def import_cases(source: Any, mapping: CaseMapping, *, split: str | None = None) -> Imported:
+def import_cases(source: Any, mapping: CaseMapping) -> Imported:
     """Read a file, a folder or rows in memory through a mapping.
 
     Args:
         source: The path of a table or of a folder of them, or dictionaries.
         mapping: Which column is which field.
-        split: The split that is taken; None takes all.
 
     Raises:
         InputError: The source can't be read, or lacks a column that the mapping names. Bad rows
@@ -59,7 +58,7 @@ def import_cases(source: Any, mapping: CaseMapping, *, split: str | None = None)
     """
     if isinstance(source, str | Path):
         form = TableForm(mapping.header, mapping.encoding, mapping.sheet)
-        tables = open_tables(Path(source), split, form)
+        tables = open_tables(Path(source), form)
     else:
         tables = [table_in_memory(source)]
     found = _Import(mapping)

@@ -36,7 +36,6 @@ def import_(
         ),
     ] = None,
     to: Annotated[Path | None, out_option("What to write: .jsonl, .yaml or .csv.")] = None,
-    split: Annotated[str | None, option("The split of a data set. Default: all.")] = None,
     skip_bad: Annotated[bool, flag("--skip-bad", "Leave bad rows out, and say how many.")] = False,
     draft: Annotated[
         bool, flag("--draft", "Write a mapping to edit, drafted from the table, to --out.")
@@ -71,7 +70,7 @@ def import_(
 
     casewise cases import table.xlsx --draft --out mapping.yaml
 
-    casewise cases import saved/ --map mapping.yaml --split test --out cases.jsonl
+    casewise cases import saved/ --map mapping.yaml --out cases.jsonl
     """
     if example is not None:
         write_out(case_files.example_mapping(example))
@@ -79,13 +78,13 @@ def import_(
     if source is None:
         raise UsageError("what to import: give FILE or FOLDER")
     if draft:
-        _draft(source, split, map, to, answer or ())
+        _draft(source, map, to, answer or ())
         return
     if to is None:
         raise UsageError("where to? give --out FILE")
-    mapping = case_files.load_mapping(map or _drafted(source, split, answer or ()))
+    mapping = case_files.load_mapping(map or _drafted(source, answer or ()))
     with working("reading the rows"):
-        imported = case_files.import_cases(source, mapping, split=split)
+        imported = case_files.import_cases(source, mapping)
     if any(is_same_file(to, file) for file in imported.files):
         raise UsageError(f"{to}: would overwrite the file that is imported")
     print_problems("bad row", imported.problems)
@@ -99,12 +98,12 @@ def import_(
     note(f"{to}: {len(imported.cases)} cases (hash {hash})")
 
 
-def _drafted(source: Path, split: str | None, answers: Sequence[str]) -> Mapping[str, Any]:
+def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
     """Keys of the mapping that is drafted from a table, once all questions are answered."""
     given = list(answers)
     while True:
         with working("reading the rows"):
-            found = case_files.draft_mapping(source, split=split, answers=given)
+            found = case_files.draft_mapping(source, answers=given)
         question = next((one for one in found.questions if one.answers), None)
         if question is None or not sys.stdin.isatty():
             break
@@ -133,15 +132,13 @@ def _with_answers(question: case_files.Question) -> str:
     return f"{question.text} [{listed}]" if listed else question.text
 
 
-def _draft(
-    source: Path, split: str | None, map: str | None, to: Path | None, answers: Sequence[str]
-) -> None:
+def _draft(source: Path, map: str | None, to: Path | None, answers: Sequence[str]) -> None:
     if map is not None:
         raise UsageError("--draft writes a mapping, --map uses one: give one of the two")
     if to is not None and to.suffix.lower() not in (".yaml", ".yml"):
         raise UsageError(f"{to}: a mapping is a .yaml file")
     with working("reading the rows"):
-        draft = case_files.draft_mapping(source, split=split, answers=answers)
+        draft = case_files.draft_mapping(source, answers=answers)
     note(f"{draft.rows} rows were read")
     note_all(f"open: {_with_answers(question)}" for question in draft.questions)
     if to is None:

@@ -23,7 +23,6 @@ from casewise.files.rows import (
     open_table,
     open_tables,
     rows,
-    with_label_names,
 )
 from casewise.files.text import (
     address_of,
@@ -72,6 +71,5 @@ __all__ = [
     "text_lines",
     "unguard_cell",
     "whole_characters",
-    "with_label_names",
     "write_atomically",
 ]

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
@@ -67,8 +67,6 @@ class Table:
     """Notes on the reading, complete after the last row."""
     decimal: str | None = None
     """Decimal mark of numbers in text, where the file tells."""
-    split: str | None = None
-    """The part of the data set that the file belongs to, where that is known."""
 
     def whole(self) -> "Table":
         """The table with all rows in memory, and a column for each key of any of them."""
@@ -490,7 +488,12 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
                 check_size(batch, path)
                 for row in batch.iter_rows(named=True):
                     number += 1
-                    yield f"row {number}", with_label_names(row, labels)
+                    for column, names in labels.items():
+                        # Numbers of class labels stand for names; -1 is no label.
+                        value = row.get(column)
+                        if isinstance(value, int) and -1 <= value < len(names):
+                            row[column] = names[value] if value >= 0 else None
+                    yield f"row {number}", row
 
     return Table(path, columns, read())
 
@@ -499,15 +502,6 @@ def _parsed_info(path: Path) -> dict[str, Any]:
     """What ``datasets`` writes of a data set beside its files."""
     info = parse_json(read_text(path), path) if path.is_file() else {}
     return info if isinstance(info, dict) else {}
-
-
-def with_label_names(row: dict[str, Any], labels: Mapping[str, Sequence[str]]) -> Row:
-    """The row with the names that the numbers of class labels stand for; -1 is no label."""
-    for column, names in labels.items():
-        value = row.get(column)
-        if isinstance(value, int) and -1 <= value < len(names):
-            row[column] = names[value] if value >= 0 else None
-    return row
 
 
 READERS: Final[dict[str, Callable[[Path, TableForm], Table]]] = {
@@ -521,26 +515,18 @@ READERS: Final[dict[str, Callable[[Path, TableForm], Table]]] = {
 """Readers by suffix."""
 
 
-def open_tables(
-    path: Path,
-    split: str | None = None,
-    form: TableForm = _FORM,
-    leave: Sequence[str] = (),
-) -> list[Table]:
+def open_tables(path: Path, form: TableForm = _FORM) -> list[Table]:
     """Open the table of a file, or those of all files of one kind anywhere in a folder.
 
     Raises:
         InputError: Nothing of it can be read.
     """
-    if split is not None:
-        expected = "its file in place of the folder"
-        raise InputError("no split is taken", path, found=split, expected=expected)
     if not path.is_dir():
         return [open_table(path, form)]
     found = [
         file
         for file in sorted(path.rglob("*"))
-        if file.suffix.lower() in READERS and file.name not in {*_BESIDE, *leave}
+        if file.suffix.lower() in READERS and file.name not in _BESIDE
     ]
     # Of the same data in several kinds, the kind that keeps most.
     kind = min((file.suffix.lower() for file in found), key=[*READERS].index, default=".txt")
