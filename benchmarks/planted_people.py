@@ -31,8 +31,7 @@ from casewise_study.votes.collected import (
     VoteRecord,
     vote_table,
 )
-from casewise_study.votes.model_verdicts import model_verdicts
-from casewise_study.votes.screening import screen
+from casewise_study.votes.screening import model_verdicts, screen
 
 ROOT = Path(__file__).resolve().parents[1]
 FloatArray = NDArray[np.float64]

@@ -22,8 +22,8 @@ from casewise_study.store.database import steady_clock
 from casewise_study.store.study_store import Store
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import study_cases
-from casewise_study.votes.cells import cell_stops, decided_cases
 from casewise_study.votes.collected import Collected, VoteRecord, vote_table
+from casewise_study.votes.results import decided_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +116,7 @@ def check_integrity(
         for count in Counter((vote.rater, vote.query_id) for vote in collected.votes).values()
     )
     counts = Counter(vote.case_id for vote in collected.votes if vote.counted)
-    sequential = study.collection.is_sequential
-    stops = cell_stops(study, vote_table(study, collected)) if sequential else ()
-    decided = decided_cases(stops)
+    decided = decided_cases(study, vote_table(study, collected))
     missing = {cell.case_id: study.votes - counts[cell.case_id] for cell in study.design.cells}
     return Integrity(
         two_arms,

@@ -31,8 +31,8 @@ from casewise_study.study.planning import plan_study
 from casewise_study.study.schema import Study, Timing
 from casewise_study.study.study_file import load_study, write_study
 from casewise_study.study.study_rules import Collection, StoppingRule
-from casewise_study.votes.cells import Stopped, cell_stops
 from casewise_study.votes.collected import Collected, vote_table
+from casewise_study.votes.results import cell_votes
 
 ROOT = Path(__file__).resolve().parents[1]
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
@@ -111,17 +111,17 @@ def against_fixed(study: Study, rates: Sequence[float], collected: Collected) ->
     if not study.collection.is_sequential:
         return None
     table = vote_table(study, collected)
-    stops = [stop for stop in cell_stops(study, table) if stop.votes]
+    cells = [cell for cell in cell_votes(study, table) if cell.votes]
     random = np.random.default_rng((study.seed, 0xF011))
-    full = np.zeros((len(stops), study.votes), np.int64)
-    counts = np.array([stop.votes for stop in stops], np.int64)
+    full = np.zeros((len(cells), study.votes), np.int64)
+    counts = np.array([cell.votes for cell in cells], np.int64)
     safe = np.zeros_like(counts)
-    for row, stop in enumerate(stops):
-        place = study.places[stop.case_id]
+    for row, cell in enumerate(cells):
+        place = study.places[cell.case_id]
         given = table.safe[table.cell == place][: study.votes].astype(np.int64)
         more = random.random(study.votes - len(given)) < marginal_rate(rates[place])
         full[row], safe[row] = np.concatenate([given, more]), given.sum()
-    undecided = sum(stop.stopped is not Stopped.POSTERIOR for stop in stops)
+    undecided = sum(cell.decided_at is None for cell in cells)
     return Savings.of(counts, safe, full, undecided)
 
 

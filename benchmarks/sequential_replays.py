@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from casewise.cases import load_cases
-from casewise.statistics import COEFFICIENTS, BoolArray, Boundary
-from casewise_study.statistics.dawid_skene import dawid_skene
+from casewise.statistics import BoolArray, Boundary
 from casewise_study.statistics.stopping import decided_at
 from casewise_study.study.schema import Arm, StudyCell
-from casewise_study.votes.cells import arm_votes, cell_votes, pairs_of_arms
 from casewise_study.votes.collected import VoteTable
+from casewise_study.votes.results import arm_votes, contrasts
 
 LEAST = 0.93
 """Share of replays whose interval is to hold what all votes say."""
@@ -30,20 +29,12 @@ CLICKING = 0.06
 
 def figures(table: VoteTable) -> dict[str, tuple[float, float, float]]:
     """Value and interval of the arms' shares, of their difference and of agreement."""
-    raters = len(table.raters)
-    classes = dawid_skene(
-        table.safe, table.cell, table.rater, items=len(table.cells), raters=raters, most=1
-    )
-    (pair,) = pairs_of_arms(table)
-    whole = pair.difference
-    found = {"difference": (whole.value, *whole.interval)}
-    for arm in arm_votes(table, cell_votes(table, 20, classes)):
-        share = arm.share_safe
-        found[f"share {arm.arm}"] = (share.value, *share.interval)
-        for name in COEFFICIENTS:
-            agreed = getattr(arm.agreement, name)
-            found[f"{name} {arm.arm}"] = (agreed.value, *agreed.interval)
-    return found
+    (pair,) = contrasts(table)
+    found = {"difference": pair.difference}
+    for arm in arm_votes(table):
+        for name in ("share_safe", "alpha", "ac1"):
+            found[f"{name} {arm.arm}"] = getattr(arm, name)
+    return {name: (one.value, *one.interval) for name, one in found.items()}
 
 
 def everybody(data: Path) -> VoteTable:

@@ -1,8 +1,7 @@
-"""``casewise annotate blocks``, ``prolific`` and ``demographics`` as a person calls them."""
+"""``casewise annotate blocks`` and ``prolific`` as a person calls them, and damaged exports."""
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,6 @@ from support.exchanged import (
 )
 from support.serving import Guest, Serving
 from support.studies import change, exported, read_csv, write_arms, write_csv
-
-STRANGER = "5f00000000000000000000ff"
 
 
 @pytest.fixture
@@ -125,61 +122,6 @@ def test_prolific_sheet(study: Path, cli: Cli, tmp_path: Path) -> None:
     assert body["external_study_url"] in (tmp_path / "out/study.md").read_text("utf-8")
 
 
-def test_demographics_are_joined_to_the_people_of_the_server(cli: Cli, tmp_path: Path) -> None:
-    accounts = [account(number) for number in range(1, 6)]
-    with Serving(write_arms(tmp_path, recruitment=ON_PROLIFIC)) as server:
-        for one in accounts:
-            with Guest(server, f"/?PROLIFIC_PID={one}") as guest:
-                guest.agree()
-    said = (
-        (accounts[0], "RETURNED", "1"),
-        (accounts[0], "APPROVED", "30"),
-        (accounts[1], "RETURNED", "31"),
-        (accounts[2], "TIMED-OUT", "CONSENT_REVOKED"),
-        (accounts[3], "AWAITING REVIEW", "33"),
-        (STRANGER, "APPROVED", "34"),
-        ("", "RESERVED", ""),
-    )
-    rows = [(who, status, "") for who, status, _ in said]
-    write_prolific(tmp_path / "p.csv", *rows, Sex="Female", Nationality="Utopia")
-    ages = zip(read_csv(tmp_path / "p.csv"), said, strict=True)
-    write_csv(tmp_path / "p.csv", [row | {"Age": age} for row, (_, _, age) in ages])
-    call = ("annotate", "demographics", "study.yaml", "p.csv")
-    done = cli(*call, "--columns", "Age, Sex", "--out", "joined")
-    assert done.returncode == 0, done.stderr
-    about = [row["demographics"] for row in read_csv(tmp_path / "joined/people.csv")]
-    assert [json.loads(one or "{}") for one in about] == [
-        {"Age": "30", "Sex": "Female"},
-        {},
-        {"Sex": "Female"},
-        {"Age": "33", "Sex": "Female"},
-        {},
-    ]
-    written = b"".join(path.read_bytes() for path in (tmp_path / "joined").iterdir())
-    for secret in (*accounts, STRANGER, "Utopia"):
-        assert secret.encode() not in written
-    told = " ".join(done.stderr.split())
-    for words in (
-        "1 record has no participant",
-        "1 person stands",
-        "1 of the export isn't in the study",
-        "1 person isn't",
-    ):
-        assert words in told
-    for options, words in (
-        (("--columns", "Participant id"), "names people"),
-        (("--columns", "Shoe size"), "has no 'Shoe size'"),
-        ((), "give --columns NAMES, or --only-exported"),
-    ):
-        wrong = cli(*call, *options, "--out", "other")
-        assert wrong.returncode == 2
-        assert words in wrong.stderr
-    text = (tmp_path / "p.csv").read_text("utf-8")
-    (tmp_path / "p.csv").write_text(text.replace("Age", "Status"), "utf-8")
-    twice = cli(*call, "--columns", "Sex", "--out", "other")
-    assert "header, field 'Status': the column stands twice" in " ".join(twice.stderr.split())
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study to which one person came."""
@@ -201,8 +143,7 @@ def test_a_damaged_export_is_read_or_refused_by_name(data: st.DataObject, served
     at = data.draw(st.integers(0, len(raw) - 1))
     raw[at : data.draw(st.integers(at, len(raw)))] = data.draw(st.binary(max_size=9))
     path.write_bytes(bytes(raw))
-    call = ("annotate", "demographics", "study.yaml", "damaged", "--columns", "Age")
-    shutil.rmtree(served / "joined", ignore_errors=True)
-    done = cli_in(served)(*call, "--out", "joined")
+    call = ("annotate", "payments", "study.yaml", "damaged", "--out", "list.csv", "--force")
+    done = cli_in(served)(*call)
     assert done.returncode == 0 or "damaged" in " ".join(done.stderr.split()), done.stderr
     assert "Traceback" not in done.stderr

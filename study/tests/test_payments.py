@@ -70,44 +70,26 @@ def paid(
     return read_csv(folder / out), done.stderr
 
 
-def test_each_submission_gets_a_proposal_and_a_reason(
+def test_each_submission_has_what_its_pay_rests_on(
     tmp_path: Path, cli: Cli, codes: list[str]
 ) -> None:
     waiting = [(number, WAITING, "C0FFEE") for number in (1, 2, 3, 4)]
-    listed, said = paid(cli, tmp_path, *waiting, (5, "TIMED-OUT", ""), (9, WAITING, "C0FFEE"))
+    listed, said = paid(cli, tmp_path, *waiting, (5, "TIMED-OUT", ""), (9, WAITING, "OTHER"))
     assert stat.S_IMODE((tmp_path / "p.csv").stat().st_mode) == 0o600
     assert [row["platform_id"] for row in listed] == [account(n) for n in (1, 2, 3, 4, 5, 9)]
     assert [row["rater"] for row in listed] == [*raters(tmp_path), ""]
-    assert [row["proposed"] for row in listed] == ["pay", "bonus", "reject", "ask", "ask", "ask"]
+    assert [row["status"] for row in listed] == ["completed"] * 4 + ["active", ""]
     # Six pages of a minute at 12 an hour are 1.20; 6 of 90 s are 1.80.
-    assert [row["pay"] for row in listed[:3]] == ["1.2", "1.2", ""]
-    assert [row["bonus"] for row in listed[:2]] == ["", "0.6"]
+    assert [row["pay"] for row in listed] == ["1.2"] * 4 + [""] * 2
+    assert [row["due"] for row in listed[:2]] == ["", "1.8"]
     assert [row["minutes"] for row in listed[:2]] == ["3.0", "9.0"]
     checks = [(row["checks_failed"], row["checks"]) for row in listed[1:3]]
     assert checks == [("0", "2"), ("2", "2")]
-    assert "attention" in listed[2]["flags"]
-    assert "fast" in listed[3]["flags"]
-    assert "has not finished" in listed[4]["why"]
-    assert "nobody came to the study under this id" in listed[5]["why"]
-    assert listed[0]["code"] == "C0FFEE"
-    assert "1 pay, 1 bonus, 3 ask, 1 reject" in said
-    assert "3.00 GBP in all" in said
-    # What the platform has decided stays so, and what is unclear is asked.
-    listed, _ = paid(
-        cli,
-        tmp_path,
-        (1, "APPROVED", "C0FFEE"),
-        (2, "APPROVED", "C0FFEE"),
-        (3, "REJECTED", "C0FFEE"),
-        (4, "RETURNED", ""),
-        (1, "RETURNED", ""),
-    )
-    assert [row["proposed"] for row in listed] == ["", "bonus", "", "", ""]
-    assert (listed[1]["pay"], listed[1]["bonus"]) == ("", "0.6")
-    listed, _ = paid(cli, tmp_path, (1, WAITING, ""), (1, "TIMED-OUT", ""), (2, WAITING, "OTHER"))
-    assert [row["proposed"] for row in listed] == ["ask"] * 3
-    assert "several submissions" in listed[0]["why"]
-    assert "sent the code OTHER" in listed[2]["why"]
+    assert "attention checks" in listed[2]["flags"]
+    assert "of votes in less than" in listed[3]["flags"]
+    assert (listed[0]["code_shown"], listed[4]["code_shown"]) == ("C0FFEE", "")
+    assert (listed[5]["code_sent"], listed[5]["platform_status"]) == ("OTHER", WAITING)
+    assert "6 in the list, 4 of whom completed the study, which comes to 5.40 GBP" in said
 
 
 def test_no_platform_id_and_no_personal_code_is_in_any_export(
@@ -116,14 +98,13 @@ def test_no_platform_id_and_no_personal_code_is_in_any_export(
     paid(cli, tmp_path, *((number, WAITING, "") for number in range(1, 6)))
     for options in (
         ("export", "study.yaml", "--with-reasons", "--with-demographics", "--out", "export"),
-        ("demographics", "study.yaml", "prolific.csv", "--only-exported", "--out", "collected"),
         ("backup", "study.yaml", "--out", "backup"),
     ):
         done = cli("annotate", *options)
         assert done.returncode == 0, done.stderr
     secret = [*map(account, range(1, 6)), *codes]
-    written = [one for name in ("export", "collected", "backup") for one in walk(tmp_path / name)]
-    assert len(written) >= 10
+    written = [one for name in ("export", "backup") for one in walk(tmp_path / name)]
+    assert len(written) >= 9
     for path in written:
         content = path.read_bytes()
         assert not [text for text in secret if text.encode() in content], path
@@ -151,23 +132,12 @@ def test_without_a_platform_people_stand_by_personal_code(tmp_path: Path, cli: C
     done = cli("annotate", "payments", study.name, "--out", "p.csv")
     assert done.returncode == 0, done.stderr
     first, second = read_csv(tmp_path / "p.csv")
-    assert (first["personal_code"], first["proposed"], first["code"]) == (code, "pay", "COMPLETED")
-    assert (second["proposed"], second["pay"]) == ("ask", "")
+    assert (first["personal_code"], first["code_shown"]) == (code, "COMPLETED")
+    assert (first["status"], second["status"], second["pay"]) == ("completed", "active", "")
     for needless in (("payments", study.name, study.name, "--out", "q"), ("reconcile", study.name)):
         refused = cli("annotate", *needless, study.name)
         assert refused.returncode == 2
         assert "without a platform" in refused.stderr
-
-
-def test_only_the_exported_are_collected(tmp_path: Path, cli: Cli, codes: list[str]) -> None:
-    file = write_prolific(tmp_path / "p.csv", *((account(n), "APPROVED", "") for n in (1, 2)))
-    call = ("annotate", "demographics", "study.yaml", file, "--out")
-    done = cli(*call, "kept", "--only-exported")
-    assert done.returncode == 0, done.stderr
-    for name in ("people", "votes"):
-        kept = {row["rater"] for row in read_csv(tmp_path / f"kept/{name}.csv")}
-        assert kept == set(raters(tmp_path)[:2])
-    assert "left out, not being in the export: 8 votes" in done.stderr
 
 
 def test_excluding_frees_the_place_and_keeps_the_votes(tmp_path: Path, cli: Cli) -> None:

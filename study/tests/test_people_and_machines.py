@@ -1,4 +1,4 @@
-"""People who let one language model answer: who is flagged, and what is said of the votes."""
+"""People who let one language model answer: who is flagged."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,6 @@ from support.studies import change, exported, flags, read_csv, read_yaml, write_
 from support.tables import judgement, table
 
 QUERIES = 90
-GROUPS = "The votes fall in two groups"
 
 Published = tuple[list[float], list[float]]
 
@@ -55,22 +54,8 @@ def among_machines(study: Path, published: Published, share: float) -> Votes:
     return one
 
 
-def screened(study: Path, votes: Votes) -> str:
-    """The data card."""
+def screened(study: Path, votes: Votes) -> None:
     exported(cli_in(study.parent), "--votes", votes.write(study.parent / "votes"))
-    return (study.parent / "out/data-card.md").read_text("utf-8")
-
-
-def test_people_of_casebench_and_one_of_its_models(study: Path, published: Published) -> None:
-    """People who vote as those of CASE-Bench did, beside the published verdicts of a model.
-
-    Machines that leave no other trace can't be told from people one by one, but as a group.
-    """
-    one = among_machines(study, published, 0.3)
-    card = screened(study, one)
-    honest = {person["rater"] for person in one.people} - one.careless
-    assert len(flags(study.parent / "out").keys() & honest) <= 0.02 * len(honest)
-    assert GROUPS in card
 
 
 def test_who_gives_the_verdicts_of_a_known_run(study: Path, published: Published, cli: Cli) -> None:
@@ -96,13 +81,6 @@ def test_who_gives_the_verdicts_of_a_known_run(study: Path, published: Published
     done = cli("annotate", "serve", study)
     assert "none.parquet is not there" in " ".join(done.stderr.split())
     change(study, screening={"models": None})
-
-
-@pytest.mark.parametrize(
-    "world", [World(careless=0, leniency=1.2), World(careless=0.15)], ids=["lenient", "careless"]
-)
-def test_people_who_differ_in_leniency_are_one_group(study: Path, world: World) -> None:
-    assert GROUPS not in screened(study, simulate(study, world, 0))
 
 
 def test_machines_are_simulated(cli: Cli, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def collected(
 def test_shares_are_those_of_first_votes_by_hand(tmp_path: Path, cli: Cli) -> None:
     """Cell 0: 4:1 and a late vote; cell 1: 1:1."""
     found = collected(tmp_path, cli, [[1, 0, 1, 1, 1, 0], [0, 1]], 0.89, 3, most=6)
-    assert [cell["at"] for cell in found["collection"]["cells"]] == [5, None]
+    assert [cell["decided_at"] for cell in found["cells"]] == [5, None]
     # Each of six may have been the first, but for the last vote, which had to be a majority's.
     assert [cell["share_safe"] for cell in found["cells"]] == pytest.approx([2 / 3, 1 / 2])
 
@@ -53,12 +53,12 @@ def test_a_cell_stops_at_its_first_vote_that_decides(tmp_path: Path, cli: Cli) -
     shares = [rng.choice([0.05, 0.3, 0.5, 0.9]) for _ in range(40)]
     said = [[int(rng.random() < share) for _ in range(rng.randint(1, 25))] for share in shares]
     found = collected(tmp_path, cli, said, 0.9, 4, most=25)
-    for votes, cell in zip(said, found["collection"]["cells"], strict=True):
+    for votes, cell in zip(said, found["cells"], strict=True):
         numbers = range(1, len(votes) + 1)
         reached = [n for n in numbers if decides(sum(votes[:n]), n, 0.9, 4)]
         # Votes that come later don't reopen it.
-        assert cell["at"] == (reached[0] if reached else None)
-        assert cell["votes"] == len(votes)
+        assert cell["decided_at"] == (reached[0] if reached else None)
+        assert cell["safe"] + cell["unsafe"] == len(votes)
 
 
 def replay(full: NDArray[np.int64]) -> tuple[float, int, int, float]:

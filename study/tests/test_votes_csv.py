@@ -165,8 +165,14 @@ def test_a_file_cut_anywhere_is_refused(folder: Path, collected: Votes, at: int)
         ("rater,verdict\na,safe\n", "field 'case_id': a column is missing"),
         ('rater,case_id,verdict\n"a,b,c', "not valid CSV"),
         ("rater,case_id,verdict\na,b\n", "row 2: wrong number of cells (found 2; expected 3)"),
-        ("rater,case_id,verdict\na,b,Safe\n", "field 'verdict': wrong value (found 'Safe'"),
-        ("rater,case_id,verdict,time\na,b,safe,2026-03-04T05:06:07\n", "field 'time'"),
+        (
+            "rater,case_id,verdict\na,safe-May-I-borrow-ladder-0-,Safe\n",
+            "field 'verdict': wrong value (found 'Safe'",
+        ),
+        (
+            "rater,case_id,verdict,time\na,safe-May-I-borrow-ladder-0-,safe,2026-03-04T05:06:07\n",
+            "field 'time'",
+        ),
     ],
 )
 def test_foreign_files(folder: Path, text: str, said: str) -> None:

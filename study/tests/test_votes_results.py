@@ -35,7 +35,7 @@ def test_cells_by_hand(small: Path, cli: Cli) -> None:
     assert [one["quota_met"] for one in cells] == [True, False, True, False]
     # Wilson's (1927) of 2 in 3: (2/3 + z2/6 -+ z sqrt(2/27 + z2/36)) / (1 + z2/3), z2 = 3.8415.
     assert cells[0]["interval"] == pytest.approx((0.20766, 0.93851), abs=1e-5)
-    assert (cells[3]["share_safe"], cells[3]["p_safe"]) == (None, None)
+    assert cells[3]["share_safe"] is None
     named = [f"{cell['arm']} {cell['case_id']}" for cell in cells]
     assert named == read_yaml(small)["design"]["cells"]
     safe = found["arms"][0]
@@ -47,7 +47,6 @@ def test_cells_by_hand(small: Path, cli: Cli) -> None:
     (contrast,) = found["contrasts"]
     assert contrast["queries"] == 1
     assert contrast["difference"]["value"] == pytest.approx(2 / 3 - 1 / 2)
-    assert contrast["mantel_haenszel_or"] == pytest.approx((2 * 1) / (1 * 1))
     assert [found["funnel"][name] for name in ("came", "people", "votes")] == [8, 8, 8]
 
 
@@ -61,12 +60,12 @@ def test_leaving_people_out_by_hand(small: Path, cli: Cli, tmp_path: Path) -> No
     assert (rows["everybody"]["people"], rows["everybody"]["flipped"]) == (8, 0)
     for name in ("without fast", "without flagged"):
         row = rows[name]
-        counts = ("people", "votes", "flipped", "to_tie", "from_tie")
-        assert [row[count] for count in counts] == [5, 5, 1, 1, 0]
+        counts = ("people", "votes", "flipped", "ties")
+        assert [row[count] for count in counts] == [5, 5, 1, 1]
         # First arm: nobody of one, and both of two. Second arm: one of two.
         assert row["share_safe"]["safe"]["value"] == pytest.approx((0 + 1) / 2)
         assert row["share_safe"]["unsafe"]["value"] == pytest.approx(1 / 2)
-        assert row["differences"][0]["value"] == pytest.approx(0 - 1 / 2)
+        assert row["differences"]["safe less unsafe"]["value"] == pytest.approx(0 - 1 / 2)
     # Cells, arms and contrasts are those without flagged; what turns is listed.
     cells = [(one["safe"], one["unsafe"]) for one in found["cells"]]
     assert cells == [(0, 1), (1, 1), (2, 0), (0, 0)]
@@ -86,19 +85,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return planned(folder, queries=40, votes=21, size=20, checks=2)
 
 
-def test_what_was_put_in_is_found(study: Path) -> None:
-    world = World(careless=0.1, spread=1.0, panels=(0.0, 0.9), tiring=-0.05)
-    votes = simulate(study, world, seed=9).write(study.parent / "moved")
+def test_the_effect_that_was_put_in_is_found(study: Path) -> None:
+    votes = simulate(study, World(careless=0.1, spread=1.0), seed=9).write(study.parent / "moved")
     found = exported(cli_in(study.parent), "--votes", votes)
-    drift, panels = found["drift"]["safe_by_page"], found["panels"]
-    # -.05 in log-odds a page is about -.5 / 4 to -.5 / 8 of a share over ten pages.
-    assert -0.15 < drift["value"] < -0.02
-    assert drift["interval"][1] < 0
-    assert panels["p"] < 0.01
-    assert [one["panel"] for one in panels["panels"]] == ["wave 1", "wave 2"]
-    low, high = (one["leaning"]["value"] for one in panels["panels"])
-    assert low < 0 < high
-    assert panels["shared_cells"] == panels["cells"] == 80
     assert found["contrasts"][0]["difference"]["interval"][0] > 0
 
 

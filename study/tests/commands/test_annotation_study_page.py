@@ -33,11 +33,11 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(
     cli_inside: Cli, tmp_path: Path
 ) -> None:
     plan, simulate, *steps = commands("Checklist")
-    named = re.search(r"Eight commands lead .*? `export`", PAGE, re.DOTALL)
+    named = re.search(r"Seven commands lead .*? `export`", PAGE, re.DOTALL)
     assert named is not None
     called = [step.split()[2] for step in (plan, simulate, *steps)]
-    eight = [one for one in dict.fromkeys(called) if one != "backup"]
-    assert sorted(re.findall(r"`(\w+)`", named[0])) == sorted(eight)
+    seven = [one for one in dict.fromkeys(called) if one != "backup"]
+    assert sorted(re.findall(r"`(\w+)`", named[0])) == sorted(seven)
     # The page's plan, as people get it; then a study small enough to be judged in seconds.
     planned = cli_inside(*shlex.split(plan)[1:])
     assert planned.returncode == 0, planned.stderr

@@ -13,10 +13,9 @@ from casewise_study.app_study.site import ElsewhereError, SentForm, Site, go
 from casewise_study.store.places import Progress
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.schema import Study
-from casewise_study.votes.cells import cell_stops, decided_cases
 from casewise_study.votes.collected import Collected, vote_table
 from casewise_study.votes.collected_csv import VOTES, collected_files
-from casewise_study.votes.results import median_minutes
+from casewise_study.votes.results import decided_cases, median_minutes
 from casewise_study.votes.screening import screen
 
 _KEY = "admin"
@@ -75,7 +74,7 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
     ``underpaid``: hourly pay at the median time so far, where the consent promises more.
     """
     spent = [vote.seconds for vote in collected.votes if vote.counted and vote.seconds is not None]
-    decided = decided_cases(cell_stops(study, vote_table(study, collected)))
+    decided = decided_cases(study, vote_table(study, collected))
     arms = []
     for arm in study.arms:
         both = zip(study.design.cells, progress.counts, strict=True)

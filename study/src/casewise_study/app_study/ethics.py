@@ -13,7 +13,7 @@ from casewise_study.study.planning import forecast, open_points
 from casewise_study.study.reading_times import SLOW, USUAL, pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.votes.data_card import render_markdown
-from casewise_study.votes.screening_words import rules_in_words
+from casewise_study.votes.screening import rules_in_words
 
 
 def ethics_document(study: Study) -> str:

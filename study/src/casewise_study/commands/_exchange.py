@@ -1,6 +1,6 @@
 """``casewise annotate blocks``, ``prolific`` and ``payments``: to other tools and back."""
 
-from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -20,16 +20,20 @@ from casewise_study.commands.shared import (
     to_collect,
 )
 from casewise_study.exchange.blocks_csv import blocks_csv
-from casewise_study.exchange.payments import Payment, Proposal, payments_csv, propose_payments
-from casewise_study.exchange.prolific import join_prolific, prolific_files, study_url
+from casewise_study.exchange.payments import Payment, list_payments
+from casewise_study.exchange.prolific import prolific_files, study_url
 from casewise_study.exchange.submissions import read_standings
 from casewise_study.study.accounts import account_fault
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.collected import Collected
-from casewise_study.votes.collected_csv import write_collected
-from casewise_study.votes.result_files import check_free, is_in_export, write_folder
+from casewise_study.votes.result_files import (
+    check_free,
+    is_in_export,
+    row_of,
+    to_csv,
+    write_folder,
+)
 
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new or an empty folder.")]
 
@@ -97,68 +101,6 @@ def _ready(path: Path) -> Study:
     return study
 
 
-def demographics(
-    file: StudyFile,
-    exports: Annotated[
-        list[Path],
-        typer.Argument(metavar="EXPORT...", help="Prolific's demographic exports (CSV)."),
-    ],
-    out: Out,
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Taken over, apart by commas; no others are."),
-    ] = None,
-    only_exported: Annotated[
-        bool,
-        typer.Option(
-            "--only-exported",
-            help="Leave out whoever is not in the export, such as colleagues who tried.",
-        ),
-    ] = False,
-    database: DatabaseOption = None,
-) -> None:
-    """Join Prolific's demographics to the people of the study, as plain CSV.
-
-    Pseudonyms alone are written. The folder is read by casewise annotate
-    export --votes.
-
-    [bold]Examples[/]
-
-    casewise annotate demographics study.yaml prolific_export.csv --columns Age,Sex --out people
-    """
-    if columns is None and not only_exported:
-        raise UsageError("give --columns NAMES, or --only-exported")
-    check_free(out)
-    study = load_study(file)
-    names = [stripped for column in (columns or "").split(",") if (stripped := column.strip())]
-    with (
-        working("reading the export"),
-        open_store(study, file, database, "demographics") as store,
-    ):
-        joined = join_prolific(
-            store.collected(),
-            exports,
-            columns=names,
-            name=rater_of(store, Platform.PROLIFIC),
-            only_exported=only_exported,
-        )
-    write_collected(out, joined.collected)
-    for line in joined.notes:
-        note(f"note: {line}")
-    _summarise(joined.collected)
-    write_out(f"{out}\n")
-
-
-def _summarise(collected: Collected) -> None:
-    statuses = Counter(person.status for person in collected.people)
-    people = ", ".join(f"{count} {status}" for status, count in statuses.items())
-    counted = sum(vote.counted for vote in collected.votes)
-    note(
-        f"{len(collected.people)} people ({people or 'none'}), {len(collected.votes)} votes of "
-        f"which {counted} count, {len(collected.checks)} attention checks"
-    )
-
-
 def payments(
     file: StudyFile,
     to: Annotated[
@@ -171,12 +113,13 @@ def payments(
     database: DatabaseOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier list.")] = False,
 ) -> None:
-    """List who is to be paid, by the platform's ids: pay, bonus, ask or reject, and why.
+    """List what each payment rests on, by the platform's ids; you decide, on the platform.
 
-    The study holds no platform id: Prolific's export of submissions brings
-    them. Without a platform people stand by personal code. Proposals follow
-    the rules of the study file; you decide, on the platform. Nobody is
-    rejected for judging otherwise than others.
+    How far the person came, the code that was sent and shown, minutes at
+    work, failed checks, why the screening flags them, the pay of a session,
+    and what the hourly pay comes to where they took longer. The study holds no
+    platform id: Prolific's export of submissions brings them. Without a
+    platform people stand by personal code.
 
     The list identifies people: it is yours alone, and no export holds it.
     Delete it when everybody is paid.
@@ -191,15 +134,22 @@ def payments(
     _check_place(to, force=force)
     platform = study.recruitment.platform
     with open_store(study, file, database, "payments") as store:
-        made = propose_payments(
+        made = list_payments(
             study,
             store.collected(),
             exports or [],
             name=rater_of(store, platform),
             codes=store.personal_codes() if platform is Platform.NONE else {},
         )
-    _write_private(to, payments_csv(made))
-    _say_payments(study, made)
+    names = [field.name for field in fields(Payment)]
+    _write_private(to, to_csv(names, map(row_of, made)).encode())
+    done = [payment for payment in made if payment.status == "completed"]
+    total = sum(payment.due or payment.pay or 0 for payment in done)
+    note(
+        f"{len(made)} in the list, {len(done)} of whom completed the study, which comes to "
+        f"{money(total, study.pay.currency)} without fees: it identifies people, so keep it to "
+        "yourself"
+    )
 
 
 def links(
@@ -289,16 +239,3 @@ def _check_place(to: Path, *, force: bool) -> None:
         raise UsageError(f"{to}: the list identifies people, and an export is to be published")
     if to.is_dir() or (to.exists() and not force):
         raise UsageError(f"{to} is there already: give another name, or --force to overwrite it")
-
-
-def _say_payments(study: Study, made: tuple[Payment, ...]) -> None:
-    counts = Counter(payment.proposed for payment in made)
-    parts = [f"{counts[proposal]} {proposal}" for proposal in Proposal if proposal]
-    total = sum((payment.pay or 0) + (payment.bonus or 0) for payment in made)
-    note(
-        f"{', '.join(parts)}; {counts[Proposal.NOTHING]} with nothing left to decide; "
-        f"{money(total, study.pay.currency)} in all, without fees"
-    )
-    if not study.pay.per_hour:
-        note("note: pay.per_hour is 0 in the study file, so the list names no amounts")
-    note(f"{len(made)} in the list, which identifies people: keep it to yourself")

@@ -1,6 +1,5 @@
 """``casewise annotate export``, and the tables that it prints."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,76 +9,48 @@ from rich.console import RenderableType
 
 from casewise.cli import note, out, working, write_out
 from casewise.errors import UsageError
-from casewise.sheets import estimate, p_value, terminal
+from casewise.sheets import terminal
 from casewise_study.commands.shared import DatabaseOption, ResultFormat, StudyFile, open_store
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.cells import NO_INTERVALS
 from casewise_study.votes.collected import Collected
 from casewise_study.votes.collected_csv import read_collected
-from casewise_study.votes.data_card import ExportChoices, card_tables
+from casewise_study.votes.data_card import card_tables
 from casewise_study.votes.export import export_study
 from casewise_study.votes.result_files import EXPORT, check_free
-from casewise_study.votes.results import Results, summarise
+from casewise_study.votes.results import NO_INTERVALS, Results, summarise
 
-_SMALL = 0.01
-"""Below such a p, panels are said to judge otherwise."""
+_TITLES = {
+    "arms": "What people said (95 %)",
+    "contrasts": "What the context does to votes (95 %)",
+    "sensitivity": "With and without those whom screening flags",
+}
 
 
 def results_renderable(results: Results) -> RenderableType:
     """The summary of a study."""
-    titles = {
-        "arms": "What people said",
-        "agreement": "How far they agree",
-        "contrasts": "What the context does to votes",
-        "sensitivity": "With and without those whom screening flags",
-    }
-    tables = card_tables(results)
-    titled = [
-        replace(tables[name], title=title + (" (95 %)" if name != "sensitivity" else ""))
-        for name, title in titles.items()
-    ]
-    return terminal(*_opening(results), *titled, *_remarks(results))
-
-
-def _opening(results: Results) -> list[str]:
     funnel, study = results.funnel, results.study
+    is_sequential = study.collection.is_sequential
     met = sum(cell.quota_met for cell in results.cells)
     flagged = ", ".join(
         f"{rule.value.replace('_', ' ')} {count}" for rule, count in funnel.flagged.items()
     )
-    decided = "were decided or " if results.stops else ""
-    return [
+    tables = card_tables(results)
+    remarks = [NO_INTERVALS] if is_sequential else []
+    if results.turned:
+        remarks.append(f"{len(results.turned)} labels turn without flagged people: data-card.md")
+    if met < len(results.cells):
+        remarks.append(f"{len(results.cells) - met} cells have fewer votes than planned")
+    return terminal(
         f"{study.title}: {funnel.votes} counted votes of {funnel.people} people "
         f"({funnel.came} came)",
-        f"{met} of {len(results.cells)} cells {decided}have their {study.votes} votes",
+        f"{met} of {len(results.cells)} cells {'were decided or ' if is_sequential else ''}have "
+        f"their {study.votes} votes",
         f"flagged: {funnel.flagged_any} people ({flagged})",
-        *([results.groups.told] if results.groups.told else []),
         "",
-    ]
-
-
-def _remarks(results: Results) -> list[str]:
-    panels, drift = results.panels, results.drift
-    lines = [NO_INTERVALS] if results.stops else []
-    if results.turned:
-        lines.append(f"{len(results.turned)} labels turn without flagged people: data-card.md")
-    slope = drift.safe_by_page
-    if math.isfinite(slope.value):
-        lines.append(f"over ten pages of a person: share safe {estimate(slope, with_signs=True)}")
-    if math.isfinite(panels.p):
-        unlike = "judge the same cases otherwise" if panels.p < _SMALL else "don't clearly differ"
-        lines.append(
-            f"panels {unlike} (p {p_value(panels.p)}, over {panels.shared_cells} shared cells)"
-        )
-    elif len(panels.panels) > 1:
-        lines.append("panels can't be compared: too few people on the same cells")
-    short = sum(not cell.quota_met for cell in results.cells)
-    if short:
-        lines.append(f"{short} cells have fewer votes than planned")
-    if not results.classes.converged:
-        lines.append("Dawid and Skene's model did not settle: don't use its probabilities")
-    return lines
+        *(replace(tables[name], title=title) for name, title in _TITLES.items()),
+        *remarks,
+    )
 
 
 def export(
@@ -112,8 +83,8 @@ def export(
 ) -> None:
     """Screen and summarise a study's votes, and write them down to be published.
 
-    The folder gets votes.csv, votes.parquet, people.csv, checks.csv,
-    cases.jsonl with the votes on each case, data-card.md and summary.json.
+    The folder gets votes.csv, people.csv, checks.csv, cases.jsonl with the
+    votes on each case, data-card.md and summary.json.
     People are flagged by the rules of the study file, with reasons, and the
     cases and their figures go without the votes of those flagged. votes.csv
     has every vote, and the data card both figures and the labels that turn.
@@ -136,11 +107,6 @@ def export(
     if votes is not None and to.exists() and votes.exists() and to.samefile(votes):
         raise UsageError(f"{to}: would overwrite the votes; give another --out")
     study = load_study(file)
-    choices = ExportChoices(
-        with_reasons=with_reasons,
-        with_demographics=with_demographics,
-        force=force,
-    )
     check_free(to, EXPORT, force=force)
     with working("reading the votes"):
         collected = _collected(study, file, database, votes)
@@ -148,7 +114,13 @@ def export(
         raise UsageError(f"{votes or database or file}: no vote that counts, so nothing to export")
     with working("screening and summarising"):
         results = summarise(study, collected, with_flagged=with_flagged)
-        summary = export_study(results, to, choices)
+        summary = export_study(
+            results,
+            to,
+            with_reasons=with_reasons,
+            with_demographics=with_demographics,
+            force=force,
+        )
     if format is ResultFormat.JSON:
         write_out(summary)
     else:

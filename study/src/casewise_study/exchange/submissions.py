@@ -3,17 +3,13 @@
 Statuses are those of its API reference ("Submission object").
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError, some
 from casewise.files import open_table
 from casewise_study.study.schema import Platform, Study
-from casewise_study.votes.result_files import ValuePlace
-
-PERSON, SUBMISSION, CODE = "Participant id", "Submission id", "Completion code"
-"""Columns that name people, or what they brought back."""
 
 KIND = "Prolific's export of submissions (CSV)"
 
@@ -23,12 +19,11 @@ STATUSES = (
 )
 """Of a person's submissions, the one whose status stands first counts, then the last row."""
 
-OPEN = ("AWAITING REVIEW", "TIMED-OUT")
-"""To be decided, or, where the platform's time ran out, still to be made good."""
-
-_STATUS = "Status"
+_NEEDED = ("Participant id", "Submission id", "Status")
+_CODE = "Completion code"
 _DONE = ("APPROVED", "AWAITING REVIEW")
 _AT_WORK = ("ACTIVE", "RESERVED")
+_NO_CODES = ("", "NOCODE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +37,6 @@ class Submission:
     """One of ``STATUSES``."""
     code: str
     """Completion code that the person brought back."""
-    record: str
-    """Place in the file, for messages."""
-    cells: Mapping[str, str]
-    """All of the row, by column."""
 
 
 def read_submissions(path: Path) -> list[Submission]:
@@ -54,49 +45,31 @@ def read_submissions(path: Path) -> list[Submission]:
     Raises:
         InputError: A file that isn't such an export, or a status that is none.
     """
-    read = []
-    for place, given in _rows(path):
-        cells = {name: cell.strip() for name, cell in given.items()}
-        status = cells[_STATUS].upper().replace("_", " ")
-        status = "TIMED-OUT" if status == "TIMED OUT" else status
-        if status not in STATUSES:
-            raise place.refuse("not a status", _STATUS, status, ", ".join(STATUSES))
-        who, name, code = cells[PERSON], cells[SUBMISSION], cells.get(CODE, "")
-        read.append(Submission(who, name, status, code, place.record or "", cells))
-    return read
-
-
-def _rows(path: Path) -> list[tuple[ValuePlace, dict[str, str]]]:
-    """The rows below the header, one at least. Rows of empty cells are skipped."""
     table = open_table(path, suffix=".csv")
-    lacking = [name for name in (PERSON, SUBMISSION, _STATUS) if name not in table.columns]
-    if lacking:
-        raise ValuePlace(path, "header").refuse(f"no column {lacking[0]!r}", expected=KIND)
-    twice = [name for name in (PERSON, SUBMISSION, _STATUS) if f"{name} (2)" in table.columns]
-    if twice:
-        raise ValuePlace(path, "header").refuse("the column stands twice", twice[0])
-    rows = []
+    if lacking := [name for name in _NEEDED if name not in table.columns]:
+        raise InputError(f"no column {lacking[0]!r}", path, "header", expected=KIND)
+    read = []
     for place, row in table.rows:
         if isinstance(row, InputError):
             raise row
-        rows.append((ValuePlace(path, place), row))
-    if not rows:
-        raise InputError("no rows below the header", file=path, expected=KIND)
-    return rows
+        account, name, given = (row[column].strip() for column in _NEEDED)
+        status = given.upper().replace("_", " ").replace("TIMED OUT", "TIMED-OUT")
+        if status not in STATUSES:
+            raise InputError(
+                "not a status", path, place, field="Status", found=given, expected=some(STATUSES, 8)
+            )
+        read.append(Submission(account, name, status, row.get(_CODE, "").strip()))
+    if not read:
+        raise InputError("no rows below the header", path, expected=KIND)
+    return read
 
 
 def furthest(given: Iterable[Submission]) -> dict[str, Submission]:
     """The submission of each person that counts, by the person's id on the platform."""
-    found: dict[str, Submission] = {}
-    ranks = STATUSES.index
-    for one in given:
-        before = found.get(one.account, one)
-        if one.account and ranks(one.status) <= ranks(before.status):
-            found[one.account] = one
-    return found
-
-
-_NO_CODES = ("", "NOCODE")
+    named = [one for one in given if one.account]
+    # The last that is written stays: so the best status comes last.
+    ordered = sorted(named, key=lambda one: STATUSES.index(one.status), reverse=True)
+    return {one.account: one for one in ordered}
 
 
 def read_standings(
@@ -120,21 +93,19 @@ def read_standings(
     codes = study.recruitment
     if codes.platform is Platform.NONE:
         raise UsageError("the study runs without a platform: nothing confirms who came")
-    own = {*_NO_CODES, codes.completed, codes.screened_out, codes.withdrawn}
+    own = {codes.completed, codes.screened_out, codes.withdrawn}
     given = []
     for path in files:
         read = read_submissions(path)
         here = [one for one in read if one.account and came(one.account)]
         if not here:
-            raise InputError(
-                "nobody in it came to this study", file=path, expected=f"{KIND} of this study"
-            )
+            raise InputError("nobody in it came to this study", path, expected=f"{KIND} of it")
         brought = {one.code for one in here if one.status in _DONE} - {*_NO_CODES}
         if brought and not brought & own:
             raise InputError(
                 "no completion code of this study",
-                file=path,
-                field=CODE,
+                path,
+                field=_CODE,
                 found=some(sorted(brought), 3),
                 expected=f"{codes.completed}, or another of recruitment's",
             )

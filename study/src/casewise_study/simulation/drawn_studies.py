@@ -26,9 +26,8 @@ from casewise_study.votes.collected import (
     PersonRecord,
     PersonStatus,
     VoteRecord,
-    vote_table,
 )
-from casewise_study.votes.screening import groups_of, screen
+from casewise_study.votes.screening import screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,6 @@ class DrawnStudies:
 
     studies: int
     flagged: tuple[Flagged, ...]
-    told: int
-    """Studies in which two groups of people are told of."""
 
     @property
     def flagged_each(self) -> float:
@@ -97,15 +94,12 @@ def screen_drawn(
         progress: Called with the number of studies that are screened.
     """
     seen = list[tuple[Manner, Trace, bool]]()
-    told = 0
     for number in range(studies):
         people, collected = draw_study(study, mixture, traces, seed + number)
-        screened = screen(study, collected)
-        told += groups_of(vote_table(study, collected), screened, study.seed).told is not None
-        flags = screened.flagged()
+        flags = screen(study, collected).flagged()
         seen += [(one.manner, one.trace, one.name in flags) for one in people]
         progress(number + 1)
-    return DrawnStudies(studies, count_flagged(seen), told)
+    return DrawnStudies(studies, count_flagged(seen))
 
 
 def draw_study(

@@ -16,7 +16,7 @@ from casewise_study.store.database import Database, open_read_only, read_address
 from casewise_study.store.tables import Answer, Base, Person, Served, SharedTrait
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.result_files import NEW_FILES, FolderKind, new_folder
+from casewise_study.votes.result_files import NEW_FILES, new_folder
 
 _ROWS = 1000
 """Rows that are copied at once."""
@@ -54,8 +54,8 @@ def back_up(file: Path, address: str, out: Path, *, force: bool = False) -> Back
     of = load_study(file)
     parts, left_out = _parts(file, of)
     own = file.with_suffix(".db").name
-    names = frozenset(Path(name).parts[0] for name in (*parts, own))
-    with new_folder(out, FolderKind(names, own), force=force) as new:
+    names = (own, *(Path(name).parts[0] for name in parts))
+    with new_folder(out, names, force=force) as new:
         counts = _copy(of, address, f"sqlite:///{new / own}", "backed up")
         _copy_parts(parts, new)
     return Backup(file.name, *counts, left_out)

@@ -296,7 +296,7 @@ def second_accounts(session: Session) -> tuple[SecondAccount, ...]:
 
 def left_out(session: Session, rules: SecondAccounts) -> frozenset[str]:
     """Second accounts whose votes don't count by the study's rules."""
-    return Identity(seconds=second_accounts(session)).left_out(rules)
+    return Identity(second_accounts(session)).left_out(rules)
 
 
 def reconcile(

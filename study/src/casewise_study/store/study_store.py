@@ -466,11 +466,7 @@ class Store:
             tuple(_record(person, signals[person.id]) for person in came),
             tuple(votes),
             tuple(checks),
-            Identity(
-                frozenset(person.rater for person in came if person.signed),
-                frozenset(person.rater for person in came if person.confirmed),
-                places.second_accounts(session),
-            ),
+            Identity(places.second_accounts(session)),
         )
 
 
@@ -497,7 +493,8 @@ def _record(person: Person, signals: list[PageSignals]) -> PersonRecord:
         person.attempts,
         remark=about.pop(REMARK, None),
         tool=about.pop(TOOL, None),
-        demographics=tuple(about.items()),
+        demographics=about or None,
+        confirmed="export" if person.confirmed else "link" if person.signed else "nobody",
         excluded=excluded if status is PersonStatus.EXCLUDED else None,
         **(sum_signals(signals) if signals else {}),
     )

@@ -55,9 +55,10 @@ class Screening(StudyPart):
     attention_failed: int | None = Field(default=2, ge=0)
     """Flagged: who fails more attention checks, as careful people do by slips."""
     fast_share: float | None = Field(default=0.5, ge=0, le=1)
-    """Flagged: a greater share of votes faster than fast_seconds."""
+    """Flagged: a greater share of votes faster than fast_seconds, or where that is null, than the
+    words of the case take at 600 a minute, at least 3 s."""
     fast_seconds: float | None = Field(default=None, ge=0)
-    """null: what the words of each case take at 600 a minute, at least 3 s."""
+    """null: what the words of each case take."""
     honeypot_pages: int | None = Field(default=1, ge=0)
     """Flagged: follows the text of more pages that stands in their source alone, unseen and unheard
     by people."""
@@ -69,7 +70,7 @@ class Screening(StudyPart):
     """Flagged: logarithms of times vary less, by the standard deviation of the middle four fifths
     of at least 12 cases."""
     tool_told: bool | None = True
-    """true, flagged: says at the end that a tool gave some or all of the answers."""
+    """Flagged: says at the end that a tool gave some or all of the answers."""
     unread_share: float | None = Field(default=0.05, gt=0, lt=1)
     """Flagged: probably did not read at least 12 cases, by the votes against the others' on the
     same cases and against patterns, by times and checks; so many that at most this share of them

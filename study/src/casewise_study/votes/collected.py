@@ -4,11 +4,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
+from pydantic import AfterValidator, AwareDatetime, Field, Json
 
 from casewise.cases import Side
 from casewise.statistics import (
@@ -22,7 +23,6 @@ from casewise.statistics import (
 )
 from casewise_study.statistics.stopping import chances_first
 from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
-from casewise_study.votes.result_files import to_utc
 
 
 class PersonStatus(StrEnum):
@@ -41,77 +41,93 @@ class PersonStatus(StrEnum):
     EXCLUDED = "excluded"
 
 
+def _to_utc(time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time of this calendar in UTC") from None
+
+
+# Records are the columns of their files: a cell is read as its field says, and what is None is
+# empty. No name that is published is an address of a person.
+Rater = Annotated[str, Field(pattern="^[^@]+$")]
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Time = Annotated[AwareDatetime, AfterValidator(_to_utc)]
+TOOL_ANSWERS = ("none", "some", "all")
+
+
 @dataclass(frozen=True, slots=True)
 class PersonRecord:
     """A person by pseudonym. Nothing here leads back to an account."""
 
-    rater: str
+    rater: Rater
     status: PersonStatus
     panel: str = ""
     """Source and wave of the person's recruitment."""
-    block: int | None = None
+    block: Count | None = None
     """The block of the design, from 0."""
-    started: datetime | None = None
+    started: Time | None = None
     """Time in UTC, as every time here."""
-    ended: datetime | None = None
-    attempts: int = 0
+    ended: Time | None = None
+    attempts: Count = 0
     """At the comprehension check."""
-    demographics: tuple[tuple[str, str], ...] = ()
+    demographics: Json[dict[str, str]] | None = None
     """Answers about the person, by the names of the questions."""
     remark: str | None = None
     """The answer to the exit question."""
     excluded: str | None = None
     """Why whoever runs the study excluded the person, to be published."""
-    trap_pages: int | None = None
+    trap_pages: Count | None = None
     """Answered pages that held hidden text; None where nobody looked, as for all that follows."""
-    trapped: int | None = None
+    trapped: Count | None = None
     """Pages of these whose hidden text was followed."""
-    watched: int | None = None
+    watched: Count | None = None
     """Pages of these whose script counted; 0 where scripts are off."""
-    left: int | None = None
+    left: Count | None = None
     """Watched pages that were left for another window or tab."""
-    away_seconds: float | None = None
+    away_seconds: Seconds | None = None
     """Seconds in all."""
-    copied: int | None = None
+    copied: Count | None = None
     """Watched pages whose case was copied from, or where something was pasted."""
-    tool: str | None = None
-    """Share of the answers that a tool gave, by the person's own word: one of ``TOOL_ANSWERS``."""
-
-
-TOOL_ANSWERS = ("none", "some", "all")
+    tool: Literal["none", "some", "all"] | None = None
+    """Share of the answers that a tool gave, by the person's own word."""
+    confirmed: Literal["export", "link", "nobody"] | None = None
+    """Who confirmed that the person is one of the platform: its export, else a signed link."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoteRecord:
     """One person's verdict on one case."""
 
-    rater: str
+    rater: Rater
     case_id: str
     query_id: str
     arm: Arm
     verdict: Side
-    position: int
+    position: Count
     """Among the person's pages, from 0, attention checks counted."""
-    time: datetime | None = None
-    seconds: float | None = None
+    time: Time | None = None
+    seconds: Seconds | None = None
     """From the page's first showing to the answer; a study's own server counts at most
     ``timing.most_seconds``, since more is a break."""
-    confidence: int | None = None
+    confidence: Annotated[int, Field(ge=1, le=5)] | None = None
     """1 (guessing) to 5 (certain)."""
     reason: str | None = None
     counted: bool = True
-    """False for a block that was abandoned, withdrawn or excluded: others judge it in full."""
+    """False for a block that was abandoned, withdrawn or excluded: others judge it in full. Last,
+    so that a file that was cut within its last row shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
     """One person's answer to one attention check."""
 
-    rater: str
+    rater: Rater
     check: str
     passed: bool
-    position: int
-    seconds: float | None = None
+    position: Count
+    seconds: Seconds | None = None
 
 
 Kind = Literal["browser", "address"]
@@ -133,10 +149,6 @@ class SecondAccount:
 class Identity:
     """Facts on people's identity that a study's server could check."""
 
-    signed: frozenset[str] = frozenset()
-    """People whose link the platform has signed."""
-    confirmed: frozenset[str] = frozenset()
-    """People whose work the platform's export has."""
     seconds: tuple[SecondAccount, ...] = ()
 
     def sharing(self, kind: str) -> int:
@@ -279,7 +291,7 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
     raters = tuple(person.rater for person in collected.people if person.rater in voted)
     places = {name: place for place, name in enumerate(raters)}
     queries = {name: n for n, name in enumerate(dict.fromkeys(vote.query_id for vote in votes))}
-    times = (None if vote.time is None else to_utc(vote.time).timestamp() for vote in votes)
+    times = (None if vote.time is None else vote.time.timestamp() for vote in votes)
 
     def numbers(values: Iterable[float | None]) -> FloatArray:
         return np.array([*values], np.float64)  # None becomes NaN
@@ -316,17 +328,17 @@ def active_minutes(study: Study, collected: Collected) -> dict[str, float]:
         pages[answer.rater].append(math.nan if answer.seconds is None else answer.seconds)
     for vote in collected.votes:
         if vote.time is not None and vote.seconds is not None:
-            shown = to_utc(vote.time) - timedelta(seconds=vote.seconds)
+            shown = vote.time - timedelta(seconds=vote.seconds)
             first[vote.rater] = min(shown, first.get(vote.rater, shown))
     minutes = {}
     for person in collected.people:
         if person.started is None:
             continue
-        started, spent = to_utc(person.started), pages[person.rater]
+        started, spent = person.started, pages[person.rater]
         if person.rater in first and not any(map(math.isnan, spent)):
             before = (first[person.rater] - started).total_seconds()
             parts = (max(0.0, before), *spent)
             minutes[person.rater] = sum(min(part, study.timing.most_seconds) for part in parts) / 60
         elif person.ended is not None:
-            minutes[person.rater] = (to_utc(person.ended) - started).total_seconds() / 60
+            minutes[person.rater] = (person.ended - started).total_seconds() / 60
     return minutes

@@ -1,103 +1,36 @@
 """Data that a study has collected, as plain CSV: people, votes and attention checks.
 
 A folder holds ``votes.csv`` and, where they are known, ``people.csv`` and ``checks.csv``. A file of
-votes alone is read too. ``study/docs/annotation-votes.md`` lists the columns.
+votes alone is read too. ``study/docs/annotation-votes.md`` lists the columns, which are the fields
+of the records.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
+from casewise.errors import SHORT, InputError
+from casewise.files import TableForm, open_table
+from casewise.files.yaml import problem_of
 from casewise_study.study.page_signals import SIGNAL_FIELDS
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.collected import (
-    TOOL_ANSWERS,
     CheckRecord,
     Collected,
     PersonRecord,
     PersonStatus,
     VoteRecord,
 )
-from casewise_study.votes.result_files import (
-    PLAIN,
-    PlacedRow,
-    ValuePlace,
-    VoteColumn,
-    one_of,
-    read_count,
-    read_flag,
-    read_pairs,
-    read_seconds,
-    read_table,
-    read_time,
-    row_of,
-    to_csv,
-    write_folder,
-)
+from casewise_study.votes.result_files import row_of, to_csv
 
 PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"
 """The files of a folder."""
 
-COUNT = "a whole number from 0"
-SECONDS = "seconds, a number from 0"
-TIME = "an ISO 8601 time with its zone, such as 2026-03-04T05:06:07+00:00"
-
-
-def _read_pseudonym(cell: str) -> str:
-    """A name that is published, and so no address of a person."""
-    if "@" in cell:
-        raise ValueError
-    return cell
-
-
-_RATER = VoteColumn("rater", _read_pseudonym, "a pseudonym, without @", needed=True)
-_POSITION = VoteColumn("position", read_count, COUNT, filled=True)
-_SECONDS = VoteColumn("seconds", read_seconds, SECONDS)
-
-
-def _count(name: str) -> VoteColumn:
-    return VoteColumn(name, read_count, f"{COUNT}, or nothing")
-
-
-PERSON_COLUMNS = (
-    _RATER,
-    VoteColumn("status", PersonStatus, f"one of {', '.join(PersonStatus)}", needed=True),
-    VoteColumn("panel", str, "a name"),
-    _count("block"),
-    VoteColumn("started", read_time, TIME),
-    VoteColumn("ended", read_time, TIME),
-    VoteColumn("excluded", str, "a reason, or nothing"),
-    VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
-    VoteColumn("remark", str, "a text"),
-    *map(_count, SIGNAL_FIELDS[:4]),
-    VoteColumn("away_seconds", read_seconds, SECONDS),
-    _count("copied"),
-    VoteColumn("tool", one_of(*TOOL_ANSWERS), f"{', '.join(TOOL_ANSWERS)}, or nothing"),
-    VoteColumn("attempts", read_count, COUNT, filled=True),
-)
-VOTE_COLUMNS = (
-    _RATER,
-    _POSITION,
-    VoteColumn("time", read_time, TIME),
-    VoteColumn("arm", one_of("none", "safe", "unsafe"), "none, safe or unsafe", filled=True),
-    VoteColumn("case_id", str, "the id of a case", needed=True),
-    VoteColumn("query_id", str, "the id of a query", filled=True),
-    VoteColumn("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True),
-    _SECONDS,
-    VoteColumn("confidence", lambda cell: int(one_of(*"12345")(cell)), "1 to 5, or nothing"),
-    VoteColumn("reason", str, "a text"),
-    # Last, so that a file that was cut within its last row shows it.
-    VoteColumn("counted", read_flag, "true or false", filled=True),
-)
-CHECK_COLUMNS = (
-    _RATER,
-    VoteColumn("check", str, "the id of an attention check", needed=True),
-    _POSITION,
-    _SECONDS,
-    VoteColumn("passed", read_flag, "true or false", needed=True),
-)
 PERSON_FIGURES = (
     "votes",
     "checks_failed",
@@ -105,8 +38,6 @@ PERSON_FIGURES = (
     "fast_share",
     "chance_unread",
     "kappa",
-    "sensitivity",
-    "specificity",
     "leniency",
     "median_seconds",
     "flags",
@@ -114,44 +45,72 @@ PERSON_FIGURES = (
 )
 """Columns that an export adds to ``people.csv``; they are passed over when it is read back."""
 
-VOTE_FIGURES = ("panel", "block", "long", "flags")
+VOTE_FIGURES = ("flags",)
 """The same of ``votes.csv``."""
 
+R = TypeVar("R", PersonRecord, VoteRecord, CheckRecord)
 
-def write_collected(folder: Path, collected: Collected, *, force: bool = False) -> None:
-    """Write a folder of plain CSV, which ``read_collected`` reads back without a loss.
 
-    Empty reasons become none, and times are in UTC.
+@dataclass
+class Row:
+    """A row of a file, and its place for messages."""
 
-    Args:
-        folder: It appears whole or not at all.
-        collected: What to write.
-        force: Whether to replace a folder that holds nothing but such files.
+    cells: dict[str, Any]
+    """Cells by column; empty ones are left out where their field may be None."""
+    file: Path
+    place: str | None = None
 
-    Raises:
-        UsageError: Something stands at the place of the folder.
-    """
-    files = {name: text.encode() for name, text in collected_files(collected).items()}
-    write_folder(folder, files, PLAIN, force=force)
+    def refuse(
+        self, problem: str, field: str, found: object = ..., expected: str | None = None
+    ) -> InputError:
+        """Make an error that names the place."""
+        return InputError(
+            problem, self.file, self.place, field=field, found=found, expected=expected
+        )
+
+    def read(self, kind: type[R]) -> R:
+        """Read the cells as the fields of a record say."""
+        try:
+            return TypeAdapter(kind).validate_python(self.cells)
+        except ValidationError as error:
+            detail = error.errors(include_url=False)[0]
+        problem, found, expected = problem_of(detail, (), _EXPECTED)
+        raise self.refuse(problem, str(detail["loc"][0]), found, expected)
+
+
+_EXPECTED = {
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "bool_parsing": "true or false",
+    "string_pattern_mismatch": "a pseudonym, without @",
+    "datetime_from_date_parsing": "an ISO 8601 time with its zone",
+    "timezone_aware": "an ISO 8601 time with its zone, such as 2026-03-04T05:06:07+00:00",
+    "json_invalid": 'a JSON object of texts, such as {"age": "30-39"}',
+}
 
 
 def collected_files(collected: Collected) -> dict[str, str]:
-    """The files of such a folder, by name."""
+    """The files of a folder of plain CSV, which ``read_collected`` reads back, by name."""
     return {
         PEOPLE: to_csv(person_names(collected), map(row_of, collected.people)),
-        VOTES: to_csv(names_of(VOTE_COLUMNS), map(row_of, collected.votes)),
-        CHECKS: to_csv(names_of(CHECK_COLUMNS), map(row_of, collected.checks)),
+        VOTES: to_csv(names_of(VoteRecord), map(row_of, collected.votes)),
+        CHECKS: to_csv(names_of(CheckRecord), map(row_of, collected.checks)),
     }
+
+
+def names_of(kind: type[R]) -> list[str]:
+    """Columns of a file of records."""
+    return [field.name for field in fields(kind)]
 
 
 def person_names(collected: Collected) -> list[str]:
     """The columns of ``people.csv``; signals that nobody has looked for have none."""
     unknown = {
         name
-        for name in (*SIGNAL_FIELDS, "tool")
+        for name in (*SIGNAL_FIELDS, "tool", "confirmed")
         if all(getattr(person, name) is None for person in collected.people)
     }
-    return [name for name in names_of(PERSON_COLUMNS) if name not in unknown]
+    return [name for name in names_of(PersonRecord) if name not in unknown]
 
 
 def read_collected(path: Path, study: Study) -> Collected:
@@ -166,16 +125,21 @@ def read_collected(path: Path, study: Study) -> Collected:
         InputError: A file, record or cell can't be used, or doesn't fit the study: a case that it
             doesn't have, a query judged twice by one person, more counted votes than the quota.
     """
-    votes_path = path / VOTES if path.is_dir() else path
-    votes = _votes(read_table(votes_path, VOTE_COLUMNS, VOTE_FIGURES), study)
+    file = path / VOTES if path.is_dir() else path
+    votes = [
+        (_with_case(row, study).read(VoteRecord), row)
+        for row in _with_positions(_rows(file, VoteRecord, VOTE_FIGURES))
+    ]
     if (path / PEOPLE).exists():
-        rows = read_table(path / PEOPLE, PERSON_COLUMNS, PERSON_FIGURES)
-        people = [(PersonRecord(**row.cells), row.place) for row in rows]
+        rows = _rows(path / PEOPLE, PersonRecord, PERSON_FIGURES)
+        people = [(row.read(PersonRecord), row) for row in rows]
     else:
         everybody = _people_of_votes([vote for vote, _ in votes], study)
-        people = [(person, ValuePlace(path / PEOPLE)) for person in everybody]
-    has_checks = (path / CHECKS).exists()
-    checks = _checks(read_table(path / CHECKS, CHECK_COLUMNS) if has_checks else [])
+        people = [(person, Row({}, path / PEOPLE)) for person in everybody]
+    checks = []
+    if (path / CHECKS).exists():
+        rows = _rows(path / CHECKS, CheckRecord)
+        checks = [(row.read(CheckRecord), row) for row in _with_positions(rows)]
     known = _check_people(people, study)
     _check_votes(votes, study, known)
     _check_answered(checks, study, known)
@@ -188,40 +152,62 @@ def read_collected(path: Path, study: Study) -> Collected:
     return collected
 
 
-def names_of(columns: Sequence[VoteColumn]) -> list[str]:
-    """The names of columns, in their order."""
-    return [column.name for column in columns]
+FOLLOWING = ("position", "arm", "query_id")
+"""Fields that follow from others where their column is not there."""
 
 
-def _votes(rows: Sequence[PlacedRow], study: Study) -> list[tuple[VoteRecord, ValuePlace]]:
-    votes = []
-    for values, at in _with_positions(rows):
-        case_id = values["case_id"]
-        place = study.places.get(case_id)
-        if place is None:
-            expected = f"the id of one of its {len(study.design.cells)} cases"
-            raise at.refuse("no case of the study", "case_id", case_id, expected)
-        arm = study.design.cells[place].arm
-        if values.get("arm", arm) != arm:
-            raise at.refuse("the case is in another arm", "arm", values["arm"], arm.value)
-        values["arm"] = arm
-        if "query_id" not in values:
-            values["query_id"] = study_cases(study)[place].query_id
-        votes.append((VoteRecord(**values), at))
-    return votes
+def _rows(path: Path, kind: type[R], passed_over: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of a CSV file, whose columns may stand in any order.
+
+    An empty cell is left out where its field may be None, and else is a wrong value: so a file that
+    was cut within its last row shows it.
+    """
+    table = open_table(path, TableForm(header=1, guarded=True), ".csv")
+    known = {field.name: field.default for field in fields(kind)}
+    among = f"columns among {', '.join(known)}"
+    if not known.keys() & set(table.columns):
+        # Its first line may be anything, a query among it: it is not shown.
+        raise InputError("no table of this kind", path, expected=among)
+    for name in table.columns:
+        if name not in known and name not in passed_over:
+            raise InputError("unknown column", path, "line 1", field=name[:SHORT], expected=among)
+    needed = [name for name, value in known.items() if value is MISSING and name not in FOLLOWING]
+    for name in needed:
+        if name not in table.columns:
+            expected = f"columns {', '.join(needed)}"
+            raise InputError("a column is missing", path, "line 1", field=name, expected=expected)
+    for place, cells in table.rows:
+        if isinstance(cells, InputError):
+            raise cells
+        filled = {name: cell for name, cell in cells.items() if cell or known.get(name) is not None}
+        yield Row(filled, path, place)
 
 
-def _checks(rows: Sequence[PlacedRow]) -> list[tuple[CheckRecord, ValuePlace]]:
-    return [(CheckRecord(**values), place) for values, place in _with_positions(rows)]
-
-
-def _with_positions(rows: Sequence[PlacedRow]) -> Iterator[tuple[dict[str, Any], ValuePlace]]:
-    """Cells of each row; without a position, its place among the rows of the same person."""
+def _with_positions(rows: Iterator[Row]) -> Iterator[Row]:
+    """Rows that have a position: without one, the place among the rows of the same person."""
     order = Counter[str]()
     for row in rows:
         rater = row.cells["rater"]
-        yield {"position": order[rater], **row.cells}, row.place
+        row.cells = {"position": order[rater]} | row.cells
         order[rater] += 1
+        yield row
+
+
+def _with_case(row: Row, study: Study) -> Row:
+    """The row with the arm and the query of its case."""
+    case_id = row.cells["case_id"]
+    place = study.places.get(case_id)
+    if place is None:
+        expected = f"the id of one of its {len(study.design.cells)} cases"
+        raise row.refuse("no case of the study", "case_id", case_id, expected)
+    follows = {
+        "arm": study.design.cells[place].arm.value,
+        "query_id": study_cases(study)[place].query_id,
+    }
+    for name, value in follows.items():
+        if row.cells.setdefault(name, value) != value:
+            raise row.refuse("not that of the case", name, row.cells[name], value)
+    return row
 
 
 def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRecord]:
@@ -245,92 +231,85 @@ _LIVE = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
 
 
 def _check_people(
-    people: Sequence[tuple[PersonRecord, ValuePlace]], study: Study
+    people: Sequence[tuple[PersonRecord, Row]], study: Study
 ) -> dict[str, PersonRecord]:
     """The people by name: each once, in a block of the study that nobody else has."""
     known: dict[str, PersonRecord] = {}
     live: dict[int, str] = {}
     blocks = len(study.design.blocks)
-    for person, place in people:
+    for person, row in people:
         rater, block = person.rater, person.block
         if known.setdefault(rater, person) is not person:
-            raise place.refuse("the person stands twice", "rater", rater)
+            raise row.refuse("the person stands twice", "rater", rater)
         if block is None:
             continue
         if block >= blocks:
-            raise place.refuse("no block of the study", "block", block, f"0 to {blocks - 1}")
+            raise row.refuse("no block of the study", "block", block, f"0 to {blocks - 1}")
         if person.status in _LIVE and (holder := live.setdefault(block, rater)) != rater:
             expected = f"a block that {holder} doesn't have"
-            raise place.refuse("somebody else has the block", "block", block, expected)
+            raise row.refuse("somebody else has the block", "block", block, expected)
     return known
 
 
 def _check_votes(
-    votes: Sequence[tuple[VoteRecord, ValuePlace]], study: Study, known: Mapping[str, PersonRecord]
+    votes: Sequence[tuple[VoteRecord, Row]], study: Study, known: Mapping[str, PersonRecord]
 ) -> None:
     """Check votes against the people, their blocks, the cases and the quota."""
-    judged: dict[tuple[str, str], ValuePlace] = {}
-    query_of: dict[str, str] = {}
+    judged: dict[tuple[str, str], Row] = {}
     counted = Counter[str]()
     blocks = [frozenset(block) for block in study.design.blocks]
-    for vote, place in votes:
-        person, case_id = _known(vote.rater, place, known), vote.case_id
-        query_id = query_of.setdefault(case_id, vote.query_id)
-        if query_id != vote.query_id:
-            problem = "the case belongs to another query above"
-            raise place.refuse(problem, "query_id", vote.query_id, query_id)
-        before = judged.setdefault((vote.rater, query_id), place)
-        if before is not place:
-            problem = f"this person has judged the query before, in {before.record}"
-            raise place.refuse(problem, "case_id", case_id, "one case of a query")
+    for vote, row in votes:
+        person, case_id = _known(vote.rater, row, known), vote.case_id
+        before = judged.setdefault((vote.rater, vote.query_id), row)
+        if before is not row:
+            problem = f"this person has judged the query before, in {before.place}"
+            raise row.refuse(problem, "case_id", case_id, "one case of a query")
         if vote.counted and person.status not in _LIVE:
             problem = f"the vote of a person who is {person.status} can't count"
-            raise place.refuse(problem, "counted", True, "false")
+            raise row.refuse(problem, "counted", True, "false")
         counted[case_id] += vote.counted
         if counted[case_id] > study.votes:
             expected = f"{study.votes} counted votes on a case"
-            raise place.refuse("more votes than the quota", "case_id", case_id, expected)
+            raise row.refuse("more votes than the quota", "case_id", case_id, expected)
         if person.block is not None and study.places[case_id] not in blocks[person.block]:
-            raise place.refuse("no case of this person's block", "case_id", case_id)
+            raise row.refuse("no case of this person's block", "case_id", case_id)
 
 
-def _known(rater: str, place: ValuePlace, people: Mapping[str, PersonRecord]) -> PersonRecord:
+def _known(rater: str, row: Row, people: Mapping[str, PersonRecord]) -> PersonRecord:
     if rater not in people:
-        raise place.refuse("nobody of this name among the people", "rater", rater)
+        raise row.refuse("nobody of this name among the people", "rater", rater)
     return people[rater]
 
 
 def _check_answered(
-    checks: Sequence[tuple[CheckRecord, ValuePlace]],
-    study: Study,
-    known: Mapping[str, PersonRecord],
+    checks: Sequence[tuple[CheckRecord, Row]], study: Study, known: Mapping[str, PersonRecord]
 ) -> None:
     """Check answers to attention checks against the people and the study."""
     ids = {check.id for check in study.attention.checks}
     answered = set()
-    for check, place in checks:
-        _known(check.rater, place, known)
+    for check, row in checks:
+        _known(check.rater, row, known)
         if check.check not in ids:
-            raise place.refuse("no attention check of the study", "check", check.check)
+            raise row.refuse("no attention check of the study", "check", check.check)
         if (check.rater, check.check) in answered:
-            raise place.refuse("this person has answered the check before", "check", check.check)
+            raise row.refuse("this person has answered the check before", "check", check.check)
         answered.add((check.rater, check.check))
 
 
 def _check_completed(
-    people: Sequence[tuple[PersonRecord, ValuePlace]], collected: Collected, study: Study
+    people: Sequence[tuple[PersonRecord, Row]], collected: Collected, study: Study
 ) -> None:
     """Check that completed blocks have all their votes and, where any are known, their checks."""
     voted = Counter(vote.rater for vote in collected.votes)
     answered = Counter(check.rater for check in collected.checks)
     wanted = study.attention.per_person
-    for person, place in people:
+    for person, row in people:
         if person.status is not PersonStatus.COMPLETED or person.block is None:
             continue
         asked = len(study.design.blocks[person.block])
         if missing := asked - voted[person.rater]:
             problem = f"completed, but {missing} of the votes are missing: was the file cut?"
-            raise place.refuse(problem, "rater", person.rater, f"{asked} votes in {VOTES}")
+            raise row.refuse(problem, "rater", person.rater, f"{asked} votes in {VOTES}")
         if answered and (missing := wanted - answered[person.rater]):
             problem = f"completed, but the checks answered are {missing} off: was the file cut?"
-            raise place.refuse(problem, "rater", person.rater, f"{wanted} checks in {CHECKS}")
+            raise row.refuse(problem, "rater", person.rater, f"{wanted} checks in {CHECKS}")

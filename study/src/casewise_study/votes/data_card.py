@@ -1,17 +1,14 @@
 """The data card: how the votes came about, and what they say."""
 
 import hashlib
-import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from importlib.resources import files
 from typing import Any
 
 import casewise
 from casewise.sheets import (
-    UNDEFINED,
     Column,
     Kind,
     Row,
@@ -21,27 +18,19 @@ from casewise.sheets import (
     figures,
     money,
     number,
-    p_value,
-    signed,
     to_markdown,
 )
-from casewise.statistics import Estimate
 from casewise_study.study.language import HEADING
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
 from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_file import study_cases
-from casewise_study.votes.cells import NO_INTERVALS
-from casewise_study.votes.collected import Collected
 from casewise_study.votes.result_files import row_of
-from casewise_study.votes.results import Results
-from casewise_study.votes.screening_words import observed_in_words, rules_in_words
+from casewise_study.votes.results import NO_INTERVALS, Results
+from casewise_study.votes.screening import rules_in_words
 
 _MOST_TURNED = 5
 """Labels listed in the card that turn."""
-
-_STEEPEST = 50.0
-"""Slopes of logarithms beyond it are no figures."""
 
 _PLATFORMS = {
     Platform.NONE: "By invitation, without a platform.",
@@ -49,21 +38,42 @@ _PLATFORMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExportChoices:
-    """Files of the folder beside the figures."""
+def data_card(results: Results, choices: Mapping[str, bool]) -> str:
+    """The card as Markdown. Queries and contexts are not in it.
 
-    with_reasons: bool = False
-    """Free text may identify whoever wrote it."""
-    with_demographics: bool = False
-    """So may a combination of answers about oneself."""
-    force: bool = False
-    """True if an earlier export may be replaced."""
-
-
-def data_card(results: Results, choices: ExportChoices) -> str:
-    """The card as Markdown. Queries and contexts are not in it."""
-    return render_markdown("data-card.md.j2", _values(results, choices))
+    Args:
+        results: Of the study.
+        choices: Whether ``with_reasons`` and ``with_demographics``.
+    """
+    study = results.study
+    path, cases, tables = study.path, study_cases(study), card_tables(results)
+    return render_markdown(
+        "data-card.md.j2",
+        {
+            **row_of(results),
+            **choices,
+            "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
+            "twice": _seen_twice(results),
+            "excluded": [one for one in results.collected.people if one.excluded],
+            "times": _times_in_words(study),
+            "tables": {"people": _people(results), **tables},
+            "met": sum(cell.quota_met for cell in results.cells),
+            "no_intervals": NO_INTERVALS,
+            "platform": _PLATFORMS[study.recruitment.platform],
+            "panels": dict.fromkeys(one.panel for one in results.collected.people),
+            "rules": [*rules_in_words(study.screening)] or ["No rule was on."],
+            "planned": _planned_in_words(study),
+            "underpaid": pay_shortfall(study, results.funnel.median_minutes),
+            "cases_votes": results.votes_words,
+            "released": sum(cell.votes for cell in results.cells),
+            "turned": _turned(results),
+            "replaced": sum(
+                case.votes is not None or case.published_safe_rate is not None for case in cases
+            ),
+            "sources": _named(case.source for case in cases),
+            "licences": _named(case.licence for case in cases),
+        },
+    )
 
 
 def render_markdown(name: str, values: Mapping[str, Any]) -> str:
@@ -78,39 +88,13 @@ def render_markdown(name: str, values: Mapping[str, Any]) -> str:
         autoescape=False,
     )
     environment.filters |= _FILTERS
-    environment.tests["finite"] = math.isfinite
     text = (files("casewise_study.data") / name).read_text("utf-8")
     return environment.from_string(text).render({"version": casewise.__version__, **values})
 
 
-def _values(results: Results, choices: ExportChoices) -> dict[str, Any]:
-    study = results.study
-    path, cases = study.path, study_cases(study)
-    return {
-        **row_of(results),
-        **row_of(choices),
-        "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
-        "twice": _seen_twice(results.collected),
-        "excluded": [one for one in results.collected.people if one.excluded],
-        "times": _times_in_words(study),
-        "tables": card_tables(results),
-        "met": sum(cell.quota_met for cell in results.cells),
-        "no_intervals": NO_INTERVALS,
-        "converged": results.classes.converged,
-        "platform": _PLATFORMS[study.recruitment.platform],
-        "rules": [*rules_in_words(study.screening)] or ["No rule was on."],
-        "observed": [*observed_in_words(study, results.collected)],
-        "planned": _planned_in_words(study),
-        "underpaid": pay_shortfall(study, results.funnel.median_minutes),
-        "cases_votes": results.votes_words,
-        "released": len(results.table.safe),
-        "turned": _turned(results),
-        "replaced": sum(
-            case.votes is not None or case.published_safe_rate is not None for case in cases
-        ),
-        "sources": [escape(one) for one in dict.fromkeys(case.source for case in cases) if one],
-        "licences": [escape(one) for one in dict.fromkeys(case.licence for case in cases) if one],
-    }
+def _named(names: Iterable[str | None]) -> list[str]:
+    """Each name once, as Markdown."""
+    return [escape(name) for name in dict.fromkeys(names) if name]
 
 
 def _turned(results: Results) -> list[str]:
@@ -124,9 +108,9 @@ def _turned(results: Results) -> list[str]:
     return [*lines, f"{more} more (`turned` in `summary.json`)"] if more else lines
 
 
-def _seen_twice(collected: Collected) -> int:
+def _seen_twice(results: Results) -> int:
     """Ids with votes on two cells of one query."""
-    asked = Counter((vote.rater, vote.query_id) for vote in collected.votes)
+    asked = Counter((vote.rater, vote.query_id) for vote in results.collected.votes)
     return len({rater for (rater, _), count in asked.items() if count > 1})
 
 
@@ -158,15 +142,66 @@ def _planned_in_words(study: Study) -> str:
 
 
 def card_tables(results: Results) -> dict[str, Table]:
-    """Tables of what people said, by name: the card has them, and the command prints some."""
+    """Tables of what people said, by name; the card has them, and the command prints them."""
+    arms = [one.arm for one in results.arms]
+    pairs = [f"{one.first} less {one.second}" for one in results.contrasts]
+    counts = ("cells", "votes", "majority_safe", "majority_unsafe", "ties")
     return {
-        "people": _people(results),
-        "arms": _arms(results),
-        "agreement": _agreement(results),
-        "contrasts": _contrasts(results),
-        "sensitivity": _sensitivity(results),
-        "drift": _drift(results),
-        "panels": _panels(results),
+        "arms": Table(
+            [
+                Column("arm"),
+                *figures(Kind.COUNT, *(name.replace("_", " ") for name in counts)),
+                *figures(Kind.ESTIMATE, "mean share safe", "Krippendorff's alpha", "Gwet's AC1"),
+            ],
+            [
+                Row(
+                    [
+                        *(one.arm.value, *(getattr(one, name) for name in counts)),
+                        *(one.share_safe, one.alpha, one.ac1),
+                    ]
+                )
+                for one in results.arms
+            ],
+        ),
+        "contrasts": Table(
+            [
+                Column("arms"),
+                Column("queries", Kind.COUNT),
+                Column("difference of shares safe", Kind.ESTIMATE),
+                Column("p", Kind.P_VALUE),
+                Column("majorities that flip", Kind.COUNT),
+            ],
+            [
+                Row([pair, one.queries, one.difference, one.difference.p, one.majority_flips])
+                for pair, one in zip(pairs, results.contrasts, strict=True)
+            ]
+            or [Row([None] * 5)],
+        ),
+        "sensitivity": Table(
+            [
+                Column(""),
+                *figures(Kind.COUNT, "people", "votes"),
+                *figures(Kind.SHARE, *(f"share safe, {_arm(arm)}" for arm in arms)),
+                *figures(Kind.NUMBER, "alpha", "AC1"),
+                *figures(Kind.CHANGE, *pairs),
+                *figures(Kind.COUNT, "majorities flipped", "to or from a tie"),
+            ],
+            [
+                Row(
+                    [
+                        *(row.name, row.people, row.votes),
+                        *(row.share_safe[arm].value for arm in arms),
+                        *(row.alpha, row.ac1),
+                        *(
+                            row.differences[pair].value if pair in row.differences else None
+                            for pair in pairs
+                        ),
+                        *(row.flipped, row.ties),
+                    ]
+                )
+                for row in results.sensitivity
+            ],
+        ),
     }
 
 
@@ -182,110 +217,6 @@ def _people(results: Results) -> Table:
     return Table([Column(""), Column("people", Kind.COUNT)], list(map(Row, lines)))
 
 
-def _arms(results: Results) -> Table:
-    counts = ("cells", "votes", "majority_safe", "majority_unsafe", "ties")
-    headings = (name.replace("_", " ") for name in counts)
-    share = Column("mean share safe", Kind.ESTIMATE)
-    return Table(
-        [Column("arm"), *figures(Kind.COUNT, *headings), share],
-        [
-            Row([one.arm.value, *(getattr(one, name) for name in counts), one.share_safe])
-            for one in results.arms
-        ],
-    )
-
-
-def _agreement(results: Results) -> Table:
-    heads = ("Krippendorff's alpha", "Gwet's AC1", "pairs that agree")
-    agreed = ((one.arm.value, one.agreement) for one in results.arms)
-    return Table(
-        [Column("arm"), *figures(Kind.ESTIMATE, *heads)],
-        [
-            Row([arm, found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
-            for arm, found in agreed
-        ],
-    )
-
-
-def _contrasts(results: Results) -> Table:
-    columns = [
-        Column("arms"),
-        Column("queries", Kind.COUNT),
-        Column("difference of shares safe", Kind.ESTIMATE),
-        Column("p", Kind.P_VALUE),
-        *figures(Kind.NUMBER, "Cohen's h", "odds ratio", digits=2),
-        *figures(Kind.COUNT, "queries that differ (Holm)", "majorities that flip"),
-    ]
-    rows = [
-        Row(
-            [
-                f"{contrast.first} less {contrast.second}",
-                contrast.queries,
-                contrast.difference,
-                contrast.difference.p,
-                contrast.cohen_h,
-                contrast.mantel_haenszel_or,
-                contrast.z_tests.holm,
-                contrast.majority_flips,
-            ]
-        )
-        for contrast in results.contrasts
-    ]
-    return Table(columns, rows or [Row([None] * len(columns))])
-
-
-def _sensitivity(results: Results) -> Table:
-    arms = [arm_votes.arm for arm_votes in results.arms]
-    pairs = [(contrast.first, contrast.second) for contrast in results.contrasts]
-    columns = [
-        Column(""),
-        *figures(Kind.COUNT, "people", "votes"),
-        *figures(Kind.SHARE, *(f"share safe, {_arm(arm)}" for arm in arms)),
-        *figures(Kind.NUMBER, "alpha", "AC1"),
-        *figures(Kind.CHANGE, *(f"{one} less {other}" for one, other in pairs)),
-        *figures(Kind.COUNT, "majorities flipped", "to or from a tie"),
-    ]
-    rows = []
-    for row in results.sensitivity:
-        differing = (row.differences.get(pair) for pair in pairs)
-        cells = [
-            *(row.name, row.people, row.votes),
-            *(row.share_safe[arm].value for arm in arms),
-            *(row.alpha, row.ac1),
-            *(None if each is None else each.value for each in differing),
-            *(row.flipped, row.to_tie + row.from_tie),
-        ]
-        rows.append(Row(cells))
-    return Table(columns, rows)
-
-
-def _drift(results: Results) -> Table:
-    """Slopes of shares and of times, which are written otherwise."""
-    drift = results.drift
-    slopes = (
-        ("over ten pages of a person", drift.safe_by_page, drift.speed_by_page),
-        ("over a day of the study", drift.safe_by_day, drift.speed_by_day),
-    )
-    rows = [
-        Row([name, estimate(share, with_signs=True), _percent(speed)])
-        for name, share, speed in slopes
-    ]
-    return Table([Column(""), *figures(Kind.ESTIMATE, "share safe", "seconds")], rows)
-
-
-def _panels(results: Results) -> Table:
-    heading = "share safe less everybody's on the same cases"
-    return Table(
-        [Column("panel"), Column("people", Kind.COUNT), Column(heading, Kind.ESTIMATE)],
-        [
-            Row(
-                [panel.panel or "not named", panel.people, estimate(panel.leaning, with_signs=True)]
-            )
-            for panel in results.panels.panels
-        ],
-    )
-
-
 def quote(text: str) -> str:
     """Text as a quotation in Markdown, whose headings are bold."""
     return "\n".join(f"> {_quoted(line)}".rstrip() for line in text.splitlines())
@@ -294,18 +225,6 @@ def quote(text: str) -> str:
 def _quoted(line: str) -> str:
     heading = line.removeprefix(HEADING)
     return escape(line) if heading == line else f"**{escape(heading)}**"
-
-
-def _percent(slope: Estimate) -> str:
-    """A slope of logarithms as a change in percent: ``+12 % (+3 % to +21 %)``."""
-    value, low, high = (_growth(bound) for bound in (slope.value, *slope.interval))
-    return value if UNDEFINED in (value, low, high) else f"{value} ({low} to {high})"
-
-
-def _growth(slope: float) -> str:
-    if math.isnan(slope) or abs(slope) >= _STEEPEST:
-        return UNDEFINED
-    return f"{signed(100 * math.expm1(slope), 0)} %"
 
 
 def _arm(arm: Arm) -> str:
@@ -323,7 +242,6 @@ _FILTERS = {
     "money": money,
     "named": lambda name: escape(name) if name else "not named",
     "number": number,
-    "p": p_value,
     "quote": quote,
     "table": to_markdown,
 }

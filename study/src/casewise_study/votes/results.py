@@ -1,52 +1,116 @@
-"""The results of a study, with and without flagged people, also as JSON."""
+"""Results of a study: votes by cell and arm, effects of context, with and without the flagged.
+
+More of the same cases, such as tests of single queries and ceilings, is told by ``casewise
+describe`` of the exported ones.
+"""
 
 import math
 from collections import Counter
-from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 from casewise.cases import Side
-from casewise.statistics import Estimate, agreement
-from casewise_study.statistics.dawid_skene import DawidSkene, dawid_skene
-from casewise_study.statistics.two_way import TwoWay
+from casewise.statistics import (
+    Clusters,
+    Estimate,
+    FloatArray,
+    IntArray,
+    agreement,
+    clustered_ratio,
+    wilson_interval,
+)
+from casewise_study.statistics.stopping import decided_at
+from casewise_study.statistics.two_way import TwoWay, two_way
 from casewise_study.study.planning import forecast
 from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_rules import Rule
-from casewise_study.votes.cells import (
-    NO_INTERVALS,
-    SIDES,
-    ArmVotes,
-    CellStop,
-    CellVotes,
-    Contrast,
-    arm_votes,
-    cell_stops,
-    cell_votes,
-    contrast,
-    mean_share,
-    pairs_of_arms,
-)
 from casewise_study.votes.collected import (
     Collected,
-    Identity,
     PersonStatus,
     VoteTable,
     active_minutes,
     vote_table,
 )
-from casewise_study.votes.quality import (
-    Drift,
-    PanelEffect,
-    PersonQuality,
-    drift,
-    panel_effect,
-    person_quality,
+from casewise_study.votes.screening import Screened, screen, with_screened
+
+NO_INTERVALS = (
+    "Cases stopped once their majority was decided: labels hold, but raw shares of safe votes lean "
+    "to the majority. So shares, their differences and agreement are what first votes said, "
+    "in all orders of the votes that end where they ended (Girshick, Mosteller & Savage 1946), and "
+    "cases weigh alike. Intervals of single cases aren't given"
 )
-from casewise_study.votes.screening import Groups, Screened, groups_of, screen, with_screened
+"""Figures that a study with sequential collection has and lacks."""
+
+CONTRASTS = ((Arm.SAFE, Arm.UNSAFE), (Arm.SAFE, Arm.NONE), (Arm.NONE, Arm.UNSAFE))
+"""Arms that are compared; the first has, by intention, more safe votes."""
+
+SIDES: Mapping[float, Side | None] = {1: "safe", -1: "unsafe", 0: None}
+"""Majority by its sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellVotes:
+    """A case under an arm; NaN is undefined."""
+
+    arm: Arm
+    case_id: str
+    safe: int
+    unsafe: int
+    share_safe: float
+    """Of people who say safe, 0..1: of the votes, and of first votes under sequential collection;
+    NaN without votes."""
+    interval: tuple[float, float]
+    """95 %, Wilson's: each vote is another person's; NaN under sequential collection."""
+    majority: Side | None
+    """None of a tie, and without votes."""
+    decided_at: int | None
+    """Number of votes when its majority was decided, under sequential collection; None where it
+    wasn't. Later votes count."""
+    quota_met: bool
+    """True if it needs no more votes: it has all, or its majority was decided."""
+
+    @property
+    def votes(self) -> int:
+        """Number of votes."""
+        return self.safe + self.unsafe
+
+
+@dataclass(frozen=True, slots=True)
+class ArmVotes:
+    """The cells of one arm together; agreement has intervals by drawing queries anew."""
+
+    arm: Arm
+    cells: int
+    votes: int
+    majority_safe: int
+    """Cells."""
+    majority_unsafe: int
+    ties: int
+    share_safe: TwoWay
+    """Mean over cells of the share of safe votes, with an error for cases (by query) and people;
+    of first votes under sequential collection, as is agreement."""
+    alpha: TwoWay
+    """Krippendorff's, of the votes on one case."""
+    ac1: TwoWay
+    """Gwet's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Effect of the context: the votes of two arms, over queries judged under both."""
+
+    first: Arm
+    second: Arm
+    queries: int
+    difference: TwoWay
+    """Mean share of safe votes of the first arm's cells less that of the second's, -1..1, with an
+    error for queries and people; of first votes under sequential collection."""
+    majority_flips: int
+    """Queries whose majority is safe in one arm and unsafe in the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +123,17 @@ class Funnel:
     """Number of people with counted votes."""
     votes: int
     """Counted."""
+    votes_apart: int
+    """Votes of blocks that were left, and judged in full by others."""
     confirmed: dict[str, int] | None
     """People with counted votes by what confirmed them: the platform's ``export``, else a signed
     ``link``, else ``nobody``; None is not known, as without a platform."""
-    signed: int | None
-    """People whose link the platform has signed; None is not known."""
     shared_browsers: int | None
     """People whose browser opened the study under another's id too; None is not known."""
     shared_addresses: int | None
     """People who began within minutes of another from one address range; None is not known."""
     second_left_out: int | None
     """Second accounts whose votes don't count by the rules of the study; None is not known."""
-    votes_apart: int
-    """Votes of blocks that were left, and judged in full by others."""
     flagged: dict[Rule, int]
     """People with counted votes, by rule; one may come under several."""
     flagged_any: int
@@ -99,16 +161,12 @@ class SensitivityRow:
     """Krippendorff's, over all cells; NaN where it is undefined."""
     ac1: float
     """Gwet's."""
-    differences: dict[tuple[Arm, Arm], TwoWay]
-    """Difference by two arms: the share of safe votes in the first less that in the second."""
+    differences: dict[str, TwoWay]
+    """Of two arms: the share of safe votes in the first less that in the second."""
     flipped: int
     """Cells whose majority is the other one with everybody."""
-    to_tie: int
-    """Cells that have a majority with everybody, and none here."""
-    from_tie: int
-    """Cells that are even with everybody, and aren't here."""
-    empty: int
-    """Cells with votes of everybody that have none here."""
+    ties: int
+    """Cells that have a majority with everybody, and none here, or the other way round."""
 
 
 ALL_COUNTED = "all votes that count"
@@ -133,22 +191,13 @@ class Results:
     collected: Collected
     funnel: Funnel
     screened: Screened
-    groups: Groups
     with_flagged: bool
     """True if the votes of flagged people are in the figures and the exported cases."""
-    table: VoteTable
-    """Votes of the exported cases: figures of cells, arms and contrasts are of these."""
     turned: tuple[Turned, ...]
     """Labels that turn without flagged people."""
-    classes: DawidSkene
     cells: tuple[CellVotes, ...]
-    stops: tuple[CellStop, ...]
-    """Rule that stopped each cell; nothing of fixed collection."""
     arms: tuple[ArmVotes, ...]
     contrasts: tuple[Contrast, ...]
-    people: tuple[PersonQuality, ...]
-    drift: Drift
-    panels: PanelEffect
     sensitivity: tuple[SensitivityRow, ...]
 
     @property
@@ -161,6 +210,25 @@ class Results:
         """Votes that the exported cases carry, in words."""
         return ALL_COUNTED if self.with_flagged else WITHOUT_FLAGGED
 
+    def record(self) -> dict[str, Any]:
+        """All figures, for JSON."""
+        study = self.study
+        parts = ("turned", "arms", "contrasts", "sensitivity", "cells")
+        record = {
+            "study": study.id,
+            "cases_hash": study.cases_hash,
+            "votes_wanted": study.votes,
+            "screening": study.screening.model_dump(),
+            "cases_votes": self.votes_words,
+            "funnel": asdict(self.funnel),
+            **{name: list(map(asdict, getattr(self, name))) for name in parts},
+            "people": list(map(asdict, self.screened.people)),
+        }
+        if study.collection.is_sequential:
+            record["collection"] = study.collection.model_dump()
+            record["withheld"] = NO_INTERVALS
+        return record
+
 
 def summarise(study: Study, collected: Collected, *, with_flagged: bool = False) -> Results:
     """Screen and summarise what a study has collected, counted votes alone.
@@ -168,37 +236,139 @@ def summarise(study: Study, collected: Collected, *, with_flagged: bool = False)
     Args:
         study: Whose rules they are.
         collected: From the app, or from a file.
-        with_flagged: True if flagged people's votes are in the figures; their own figures, drift,
-            panels and sensitivity have everybody's in any case.
+        with_flagged: True if flagged people's votes are in the figures; their own figures and
+            sensitivity have everybody's in any case.
     """
     table = vote_table(study, collected)
     screened = screen(study, collected)
-    classes = dawid_skene(
-        table.safe, table.cell, table.rater, items=len(table.cells), raters=len(table.raters)
-    )
-    flagged = screened.flagged()
-    kept = table.without(frozenset() if with_flagged else flagged)
-    stops = cell_stops(study, kept)
-    cells = cell_votes(kept, study.votes, classes, stops)
+    unflagged = table.without(screened.flagged())
+    kept = table if with_flagged else unflagged
     return Results(
         study=study,
         collected=collected,
         funnel=_funnel(study, collected, screened),
         screened=screened,
-        groups=groups_of(table, screened, study.seed),
         with_flagged=with_flagged,
-        table=kept,
-        turned=turned(table, table.without(flagged)),
-        classes=classes,
-        cells=cells,
-        stops=stops,
-        arms=arm_votes(kept, cells),
-        contrasts=tuple(map(contrast, pairs_of_arms(kept))),
-        people=person_quality(table, screened, classes),
-        drift=drift(table),
-        panels=panel_effect(table, collected.people),
-        sensitivity=sensitivity(study, collected, table, screened),
+        turned=_turned(table, unflagged),
+        cells=cell_votes(study, kept),
+        arms=arm_votes(kept),
+        contrasts=contrasts(kept),
+        sensitivity=_sensitivity(study, collected, table, screened),
     )
+
+
+def decided_votes(study: Study, table: VoteTable) -> IntArray:
+    """Number of votes when each cell was decided; 0 where it wasn't, as under fixed collection.
+
+    Shape ``(cells,)``.
+    """
+    if not study.collection.is_sequential:
+        return np.zeros(len(table.cells), np.int64)
+    return decided_at(study.collection.boundary, table.cell, table.safe, len(table.cells))
+
+
+def decided_cases(study: Study, table: VoteTable) -> frozenset[str]:
+    """The ids of the cases that the rule decided."""
+    decided = np.flatnonzero(decided_votes(study, table))
+    return frozenset(table.cells[place].case_id for place in decided)
+
+
+def cell_votes(study: Study, table: VoteTable) -> tuple[CellVotes, ...]:
+    """Every cell of the study, in the order of its design."""
+    with np.errstate(invalid="ignore"):
+        raw = table.counts_safe / table.counts
+    shares = raw if table.first is None else table.first.safe
+    columns = (table.counts_safe, table.counts, shares, table.majorities)
+    rows = zip(
+        table.cells,
+        decided_votes(study, table).tolist(),
+        *(column.tolist() for column in columns),
+        strict=True,
+    )
+    return tuple(
+        CellVotes(
+            *cell,
+            safe=int(safe),
+            unsafe=int(votes - safe),
+            share_safe=share,
+            interval=(math.nan, math.nan)
+            if table.is_sequential
+            else wilson_interval(share, int(votes)),
+            majority=SIDES[majority],
+            decided_at=decided or None,
+            quota_met=bool(decided) or votes >= study.votes,
+        )
+        for cell, decided, safe, votes, share, majority in rows
+    )
+
+
+def arm_votes(table: VoteTable) -> tuple[ArmVotes, ...]:
+    """Every arm that has cells."""
+    safe, counts, queries = table.counts_safe, table.counts, table.cell_queries()
+    arms = []
+    for arm in table.arms:
+        places = table.arm_places(arm)
+        majorities = table.majorities[places]
+        agreed = agreement(
+            safe[places],
+            (counts - safe)[places],
+            queries[places],
+            None if table.first is None else table.first.only(places),
+        )
+        arms.append(
+            ArmVotes(
+                arm=arm,
+                cells=len(places),
+                votes=int(counts[places].sum()),
+                majority_safe=int((majorities > 0).sum()),
+                majority_unsafe=int((majorities < 0).sum()),
+                ties=int(((majorities == 0) & (counts[places] > 0)).sum()),
+                share_safe=mean_share(table.only(table.in_arm(arm))),
+                alpha=_one_way(agreed.krippendorff_alpha),
+                ac1=_one_way(agreed.gwet_ac1),
+            )
+        )
+    return tuple(arms)
+
+
+def _one_way(found: Estimate) -> TwoWay:
+    return TwoWay(found.value, found.se, found.interval, math.nan)
+
+
+def mean_share(table: VoteTable) -> TwoWay:
+    """The mean over cells of their share of safe votes."""
+    share = _share_difference(table, [np.ones_like(table.safe)])
+    # Nobody asks whether it is 0.
+    return replace(share, p=math.nan)
+
+
+def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> TwoWay:
+    """The mean share of safe votes of one side's cells, less that of the other side's, if any."""
+
+    def figure(clusters: Clusters) -> Estimate:
+        shares = [
+            clustered_ratio(table.safe * table.weight * side, table.weight * side, clusters)
+            for side in sides
+        ]
+        return shares[0] - shares[1] if len(shares) > 1 else shares[0]
+
+    return two_way(figure, table.by_query, table.by_rater)
+
+
+def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
+    """Effect of the context, of every two arms that share a query with votes in both."""
+    found = []
+    for pair in CONTRASTS:
+        both = np.intersect1d(*(table.query[table.in_arm(arm)] for arm in pair))
+        if not len(both):
+            continue
+        kept = table.only(np.isin(table.query, both))
+        sides = [kept.in_arm(arm).astype(np.float64) for arm in pair]
+        query, votes = np.searchsorted(both, kept.query), 2 * kept.safe - 1
+        leaning = [np.sign(np.bincount(query, side * votes, len(both))) for side in sides]
+        flips = int((leaning[0] * leaning[1] < 0).sum())
+        found.append(Contrast(*pair, len(both), _share_difference(kept, sides), flips))
+    return tuple(found)
 
 
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
@@ -212,12 +382,11 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
         by_status={status: statuses[status] for status in PersonStatus},
         people=len(screened.people),
         votes=counted,
-        confirmed=_confirmed(study, known, [person.rater for person in screened.people]),
-        signed=None if known is None else len(known.signed),
+        votes_apart=len(collected.votes) - counted,
+        confirmed=_confirmed(study, collected, {person.rater for person in screened.people}),
         shared_browsers=None if known is None else known.sharing("browser"),
         shared_addresses=None if known is None else known.sharing("address"),
         second_left_out=None if known is None else len(known.left_out(study.second_accounts)),
-        votes_apart=len(collected.votes) - counted,
         flagged={rule: len(screened.flagged(rule)) for rule in study.screening.rules},
         flagged_any=len(screened.flagged()),
         checks=sum(person.checks for person in screened.people),
@@ -228,13 +397,11 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     )
 
 
-def _confirmed(study: Study, known: Identity | None, raters: list[str]) -> dict[str, int] | None:
-    if known is None or study.recruitment.platform is Platform.NONE:
+def _confirmed(study: Study, collected: Collected, raters: set[str]) -> dict[str, int] | None:
+    by = Counter(person.confirmed for person in collected.people if person.rater in raters)
+    if study.recruitment.platform is Platform.NONE or by[None]:
         return None
-    by_export = known.confirmed.intersection(raters)
-    by_link = known.signed.intersection(raters) - by_export
-    nobody = len(raters) - len(by_export) - len(by_link)
-    return {"export": len(by_export), "link": len(by_link), "nobody": nobody}
+    return {name: by[name] for name in ("export", "link", "nobody")}
 
 
 def median_minutes(study: Study, collected: Collected) -> float:
@@ -245,7 +412,7 @@ def median_minutes(study: Study, collected: Collected) -> float:
     return median(taken) if taken else math.nan
 
 
-def turned(whole: VoteTable, kept: VoteTable) -> tuple[Turned, ...]:
+def _turned(whole: VoteTable, kept: VoteTable) -> tuple[Turned, ...]:
     """Cells whose majority, or tie, is another one among some of the votes."""
     before, after = (map(SIDES.get, votes.majorities.tolist()) for votes in (whole, kept))
     rows = zip(whole.cells, before, after, strict=True)
@@ -257,7 +424,7 @@ NOBODY_FLAGGED = "without flagged"
 WITH_SCREENED = "with those excluded by the screening"
 
 
-def sensitivity(
+def _sensitivity(
     study: Study, collected: Collected, table: VoteTable, screened: Screened
 ) -> tuple[SensitivityRow, ...]:
     """The main results with everybody, without each rule's flagged, and without all flagged.
@@ -276,7 +443,7 @@ def sensitivity(
 
 def _row(name: str, table: VoteTable, kept: VoteTable) -> SensitivityRow:
     whole, here = table.majorities, kept.majorities
-    voted, left = table.counts > 0, kept.counts > 0
+    is_voted = (table.counts > 0) & (kept.counts > 0)
     measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe, first=kept.first)
     return SensitivityRow(
         name=name,
@@ -286,73 +453,8 @@ def _row(name: str, table: VoteTable, kept: VoteTable) -> SensitivityRow:
         alpha=measures.krippendorff_alpha.value,
         ac1=measures.gwet_ac1.value,
         differences={
-            (paired.first, paired.second): paired.difference for paired in pairs_of_arms(kept)
+            f"{found.first} less {found.second}": found.difference for found in contrasts(kept)
         },
         flipped=int((whole * here < 0).sum()),
-        to_tie=int(((whole != 0) & (here == 0) & left).sum()),
-        from_tie=int(((whole == 0) & (here != 0) & voted).sum()),
-        empty=int((voted & ~left).sum()),
+        ties=int((is_voted & ((whole == 0) != (here == 0))).sum()),
     )
-
-
-def as_results_record(results: Results) -> dict[str, Any]:
-    """All figures as JSON values; what is undefined is null."""
-    study, classes = results.study, results.classes
-    record = {
-        "study": study.id,
-        "cases_hash": study.cases_hash,
-        "votes_wanted": study.votes,
-        "screening": study.screening.model_dump(),
-        "cases_votes": results.votes_words,
-        "turned": results.turned,
-        "funnel": results.funnel,
-        "groups": results.groups,
-        "arms": results.arms,
-        "contrasts": results.contrasts,
-        "sensitivity": [
-            plain(row)
-            | {
-                "differences": [
-                    {"first": first, "second": second} | plain(difference)
-                    for (first, second), difference in row.differences.items()
-                ]
-            }
-            for row in results.sensitivity
-        ],
-        "drift": results.drift,
-        "panels": results.panels,
-        "dawid_skene": {
-            name: getattr(classes, name) for name in ("prevalence", "iterations", "converged")
-        },
-        "cells": results.cells,
-    }
-    if results.stops:
-        record["collection"] = study.collection.model_dump() | {"cells": results.stops}
-        record["withheld"] = NO_INTERVALS
-    return {**plain(record), "people": plain(results.people)}
-
-
-def _without_p(record: dict[str, Any]) -> dict[str, Any]:
-    """Remove the p-value of a share of safe votes: no hypothesis is tested."""
-    share = record["share_safe"]
-    for figures in [share] if "value" in share else share.values():
-        del figures["p"]
-    return record
-
-
-def plain(value: Any) -> Any:
-    """A result as JSON values; what is undefined is null."""
-    if isinstance(value, Estimate):
-        return plain({name: getattr(value, name) for name in ("value", "se", "interval", "p")})
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if is_dataclass(value):
-        record = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-        return _without_p(record) if isinstance(value, ArmVotes | SensitivityRow) else record
-    if isinstance(value, dict):
-        return {str(plain(key)): plain(inner) for key, inner in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(inner) for inner in value]
-    return value

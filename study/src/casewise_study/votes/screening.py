@@ -1,33 +1,31 @@
 """Screening: flag people by rules that were fixed beforehand; votes are never deleted."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from casewise.errors import InputError
 from casewise.statistics import (
     BoolArray,
     FloatArray,
     benjamini_hochberg,
+    cohen_kappa,
 )
 from casewise_study.statistics.copied import copied
-from casewise_study.statistics.groups import two_groups
 from casewise_study.statistics.unread import Answers, Unread, changed_p, unread, within_error
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
-from casewise_study.study.study_rules import Rule, Screening
+from casewise_study.study.study_rules import LIMITS, Rule, Screening
 from casewise_study.votes.collected import Collected, PersonRecord, VoteTable, vote_table
-from casewise_study.votes.model_verdicts import model_verdicts
 
 LEAST_PAGES = 5
 """Least pages of which a share is taken."""
 
 LEAST_TIMES = 12
 """Votes of a person, below which nothing is said of reading and of the spread of times."""
-
-GROUP_DRAWS, GROUP_P = 99, 0.01
-"""Draws of the test for two groups of people, and the greatest p at which it is reported."""
 
 SCREENED = "screening: "
 """Beginning of the reason for which the screening excludes somebody while the study runs."""
@@ -54,7 +52,13 @@ class PersonScreen:
     """Share of the votes whose time is known that came faster than ``fast_seconds``, or
     than the words of the case can be read with understanding, 0..1."""
     chance_unread: float
-    """Probability of having answered without reading, 0..1: ``casewise.statistics.unread``."""
+    """Probability of having answered without reading, 0..1: ``statistics.unread``."""
+    kappa: float
+    """Cohen's, of the person's votes with the majority of the others; cases on which the others
+    are even are left out."""
+    leniency: float
+    """Share of safe votes less the others' on the same cases, -1..1; above 0 is lenient."""
+    median_seconds: float
     flags: tuple[Flag, ...]
 
 
@@ -71,48 +75,6 @@ class Screened:
             for person in self.people
             if any(flag.rule in (rules or tuple(Rule)) for flag in person.flags)
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Division of the votes of people whom no rule flags into two groups."""
-
-    p: float
-    """p of the test; NaN with fewer than three people."""
-    people: tuple[int, int]
-    """Number in the larger and the smaller group, as the votes divide them best."""
-    within: tuple[float, float]
-    """Share of pairs of votes on a case that say the same, in each group; NaN without pairs."""
-    between: float
-    """The same of pairs across."""
-    smaller: tuple[str, ...]
-    """People in the smaller group."""
-
-    @property
-    def told(self) -> str | None:
-        """A sentence, where both groups are of a mind of their own.
-
-        People who answer at random agree among themselves no more than with others.
-        """
-        (many, few), (first, second) = self.people, self.within
-        if not (self.p <= GROUP_P and second - self.between > (first - self.between) / 2):
-            return None
-        return (
-            f"The votes fall in two groups: about {many} people agree with each other in "
-            f"{first:.0%} of cases, about {few} in {second:.0%}, and the two with each other in "
-            f"{self.between:.0%} (p {self.p:.2g}). Which of them to believe isn't in the votes: a "
-            "group may have a view of its own, or have asked a language model."
-        )
-
-
-def groups_of(table: VoteTable, screened: Screened, seed: int) -> Groups:
-    """Test whether the votes of people whom no rule flags fall in two groups."""
-    table = table.without(screened.flagged())
-    raters, places = np.unique(table.rater, return_inverse=True)
-    found = two_groups(table.safe, table.cell, places, len(raters), GROUP_DRAWS, seed)
-    smaller = tuple(table.raters[place] for place in raters[found.second])
-    people = (len(raters) - len(smaller), len(smaller))
-    return Groups(found.p, people, found.within, found.between, smaller)
 
 
 def with_screened(collected: Collected) -> Collected:
@@ -140,6 +102,7 @@ def screen(study: Study, collected: Collected) -> Screened:
     # Before these a vote on a cell counts as fast.
     floors = np.array(reading(study).fast_seconds(), np.float64)
     chances, reads = _by_votes(study, table, collected)
+    kappas, leniencies = _beside_others(table)
     people = []
     for place, (rater, mine) in enumerate(zip(table.raters, table.of_raters(), strict=True)):
         timed = mine[np.isfinite(table.seconds[mine])]
@@ -151,6 +114,9 @@ def screen(study: Study, collected: Collected) -> Screened:
             checks_failed=failures[rater],
             fast_share=float((seconds < least).mean()) if len(timed) else math.nan,
             chance_unread=float(chances[place]),
+            kappa=float(kappas[place]),
+            leniency=float(leniencies[place]),
+            median_seconds=float(np.median(seconds)) if len(timed) else math.nan,
             flags=(),
         )
         flags = (
@@ -160,6 +126,23 @@ def screen(study: Study, collected: Collected) -> Screened:
         )
         people.append(replace(person, flags=flags))
     return Screened(tuple(people))
+
+
+def _beside_others(table: VoteTable) -> tuple[FloatArray, FloatArray]:
+    """Kappa and leniency of each person against the others on the same cases."""
+    raters = len(table.raters)
+    others = np.asarray(table.counts[table.cell] - 1)
+    safe = np.asarray(table.counts_safe[table.cell] - table.safe)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lean = np.where(others > 0, table.safe - safe / others, 0.0)
+        size = np.bincount(table.rater, others > 0, minlength=raters)
+        leniency = np.bincount(table.rater, lean, minlength=raters) / size
+    decided = 2 * safe != others
+    majority = (2 * safe > others)[decided].astype(np.int64)
+    counts = np.zeros((raters, 2, 2))
+    said = table.safe[decided].astype(np.int64)
+    np.add.at(counts, (table.rater[decided], said, majority), 1)
+    return cohen_kappa(counts), leniency
 
 
 Reason = tuple[int, Rule, str]
@@ -268,3 +251,35 @@ def _signals(rules: Screening, person: PersonRecord) -> Iterator[Flag]:
             yield Flag(Rule.COPIED, f"copied or pasted on {person.copied} of {watched} pages")
     if rules.tool_told and person.tool in ("some", "all"):
         yield Flag(Rule.TOOL, f"says that a tool gave {person.tool} of the answers")
+
+
+def rules_in_words(rules: Screening) -> Iterator[str]:
+    """The rules that are on, as the study file has them, with what it says of them."""
+    for rule in rules.rules:
+        field = LIMITS[rule]
+        limit = getattr(rules, field)
+        said = " ".join((Screening.model_fields[field].description or "").split())
+        shown = ", ".join(limit) if isinstance(limit, tuple) else f"{limit}".lower()
+        yield f"`{field}: {shown}`. {said}"
+
+
+def model_verdicts(study: Study) -> dict[str, FloatArray]:
+    """Verdicts by model and protocol, shape ``(cells,)``: 1 safe, 0 unsafe, NaN none.
+
+    Raises:
+        InputError: A run can't be read, or none of them judges a case of the study.
+    """
+    # Imported late: polars takes longer to load than most commands take to run.
+    from casewise.judgements import read_paths
+
+    folder, places = study.folder, study.places
+    runs = [folder / run for run in study.screening.models or ()]
+    found = defaultdict[str, FloatArray](lambda: np.full(len(places), np.nan))
+    columns = ("model", "protocol", "ablation", "case_id", "verdict")
+    for model, protocol, ablation, case_id, verdict in read_paths(runs).table[columns].iter_rows():
+        if case_id in places and verdict in ("safe", "unsafe"):
+            name = " ".join(filter(None, (model, protocol, ablation)))
+            found[name][places[case_id]] = verdict == "safe"
+    if not found:
+        raise InputError("no verdict on a case of the study", file=runs[0], field="case_id")
+    return found
