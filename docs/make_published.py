@@ -30,6 +30,12 @@ def verdicts(data: Path) -> str:
     return "\n".join("|".join([*row[:3], *row[4:]]) for row in rows)
 
 
+def binary(data: Path) -> str:
+    """Rows of the protocol ``binary`` alone."""
+    head, line, *rows = verdicts(data).splitlines()
+    return "\n".join([head, line, *(row for row in rows if "| binary |" in row)])
+
+
 def finding(data: Path) -> str:
     """Cases that most people allow, by what Llama 3 70B says: how many GPT-4o calls unsafe."""
     said: dict[tuple[str, str, str | None], dict[str, str]] = defaultdict(dict)
@@ -70,6 +76,7 @@ def reproduced(data: Path) -> str:
 
 TABLES: Mapping[str, Callable[[Path], str]] = {
     "verdicts": verdicts,
+    "binary": binary,
     "finding": finding,
     "reproduced": reproduced,
 }
