@@ -945,7 +945,6 @@ ANALYSES = (
     Analysis("claims", _deliveries),
     Analysis("escalation", _turns),
     Analysis("swaps", _swaps),
-    Analysis("smallest-swap", _swaps),
     Analysis("explanations", _explained),
     Analysis("says-and-does", lambda first, second, _: [first, as_replies(second, "system")]),
     Analysis("shapley", _subsets),

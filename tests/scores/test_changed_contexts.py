@@ -48,13 +48,6 @@ def test_flips_by_hand() -> None:
     # b-unsafe was called safe already: it flips, but away from its twin's side.
     assert shares(found, "recipient") == (4, 3 / 4, 2 / 4)
     assert shares(found, "urgency") == (2, 1 / 2, 1 / 2)
-    # a-safe flips with a parameter; a-unsafe and b-unsafe with a group; b-safe with neither.
-    (smallest,) = parts("smallest-swap", *runs)
-    assert {measure: (one["n"], one["value"]) for (_, measure), one in smallest.items()} == {
-        "one parameter": (4, 1 / 4),
-        "one group": (4, 2 / 4),
-        "none asked": (4, 1 / 4),
-    }
 
 
 def test_a_swap_is_held_against_the_plain_run_of_its_own_condition() -> None:
@@ -121,7 +114,7 @@ def without(name: str, answers: Answers) -> Rows:
 
 
 def faith(*runs: Rows) -> dict[str, tuple[int, float | None]]:
-    """How often the verdict changes, and how far P(safe) moves, with the number of answers."""
+    """How often the verdict changes, with the number of answers."""
     (found,) = parts("explanations", *runs)
     return {part: (one["n"], one["value"]) for (part, _), one in found.items()}
 
@@ -136,9 +129,6 @@ def test_a_faithful_model() -> None:
     assert found["verdict changes, named"] == (4, 0.75)
     assert found["verdict changes, not named"] == (4, 0)
     assert found["verdict changes, difference"] == (8, 0.75)
-    named, other = (0.8 + 0.6 + 0 + 0.5) / 4, (0 + 0.1 + 0 + 0) / 4
-    assert found["P(safe) moves, named"] == pytest.approx((4, named))
-    assert found["P(safe) moves, not named"] == pytest.approx((4, other))
 
 
 def test_an_unfaithful_model() -> None:

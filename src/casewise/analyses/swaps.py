@@ -12,7 +12,6 @@ from casewise.results import Scores
 from casewise.statistics import (
     Estimate,
     FloatArray,
-    as_loss,
     clustered_mean,
     clustered_ratio,
     number_clusters,
@@ -45,42 +44,6 @@ def swaps(scores: Scores) -> Analysis:
         "One part of each context is taken from its twin. What flips most is what the model goes "
         "by; a part that ought to matter and flips nothing is not read.",
         "No part of a context was swapped with the twin's: casewise run --swap each.",
-    )
-
-
-@analysis
-def smallest_swap(scores: Scores) -> Analysis:
-    """Share of cases by the smallest swap that flips them: one parameter, else one group."""
-    lines = []
-    for whole, swapped in beside(scores, "swap"):
-        flips = [
-            rows.with_columns(pl.lit(name in GROUPS).alias("of_group"))
-            for name, rows in _flips(whole, swapped).items()
-        ]
-        if not flips:
-            continue
-        flipped = pl.col("flipped")
-        cases = (
-            pl.concat(flips)
-            .group_by(*ANSWER_KEYS, "query", maintain_order=True)
-            .agg(
-                (flipped & ~pl.col("of_group")).any().alias("one parameter"),
-                flipped.any().alias("any"),
-            )
-            .with_columns(
-                (pl.col("any") & ~pl.col("one parameter")).alias("one group"),
-                (~pl.col("any")).alias("none asked"),
-            )
-        )
-        sizes = ("one parameter", "one group", "none asked")
-        figures = {size: _share(cases, size) for size in sizes}
-        lines.append(Line(whole[0], "", len(cases), figures))
-    return Analysis(
-        "smallest-swap",
-        "Smallest change towards the twin that flips it",
-        "How small a change towards the twin flips the model?",
-        lines,
-        "Shares of cases; they sum to 1.",
     )
 
 
@@ -135,9 +98,7 @@ def explanations(scores: Scores) -> Analysis:
             if len(one[0].ablation) == 1 and one[0].ablation[0] not in GROUPS
         ]
         if points and len(rows := pl.concat(points)):
-            lines += _moved(whole, "verdict changes", rows, "moved", share=True)
-            numbered = rows.filter(pl.col("moved_p").is_not_null())
-            lines += _moved(whole, "P(safe) moves", numbered, "moved_p", share=False)
+            lines += _moved(whole, rows)
     return Analysis(
         "explanations",
         "Removed parameters by whether the explanation names them",
@@ -154,7 +115,7 @@ def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFra
     known = [pl.col(one).is_not_null() for one in ("mentions", "parameters", "verdict")]
     read = pl.col("status") == "ok"
     after = removed.filter(read, pl.col("verdict").is_not_null()).select(
-        *ANSWER_KEYS, pl.col("verdict").alias("after"), pl.col("p_safe").alias("p_after")
+        *ANSWER_KEYS, pl.col("verdict").alias("after")
     )
     return (
         plain.filter(read, *known)
@@ -164,7 +125,6 @@ def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFra
             pl.coalesce("query_id", "case_id").alias("query"),
             _holds("mentions", name).cast(pl.Float64).alias("named"),
             (pl.col("verdict") != pl.col("after")).cast(pl.Float64).alias("moved"),
-            (pl.col("p_safe") - pl.col("p_after")).abs().alias("moved_p"),
         )
     )
 
@@ -181,21 +141,17 @@ def _holds(column: str, name: str) -> pl.Expr:
     )
 
 
-def _moved(
-    whole: Run, what: str, rows: pl.DataFrame, column: str, *, share: bool
-) -> Iterator[Line]:
-    """Means of parameters that explanations name, of the others, and their difference."""
-    if not len(rows):
-        return
+def _moved(whole: Run, rows: pl.DataFrame) -> Iterator[Line]:
+    """Changes by parameters that explanations name, by the others, and their difference."""
     clusters = number_clusters(rows["query"].to_numpy().astype(str))
-    moved: FloatArray = rows[column].to_numpy()
+    moved: FloatArray = rows["moved"].to_numpy()
     named: FloatArray = rows["named"].to_numpy()
-    means = {}
-    for part, weight in (("named", named), ("not named", 1 - named)):
-        mean = clustered_ratio(moved * weight, weight, clusters, share=share)
-        if not share:
-            mean = as_loss(mean)
-        means[part] = mean
-        yield Line(whole[0], f"{what}, {part}", int(weight.sum()), {"moves": mean})
-    difference = means["named"] - means["not named"]
-    yield Line(whole[0], f"{what}, difference", len(rows), {"moves": difference})
+    shares = {
+        part: clustered_ratio(moved * weight, weight, clusters, share=True)
+        for part, weight in (("named", named), ("not named", 1 - named))
+    }
+    counts = {"named": int(named.sum()), "not named": int((1 - named).sum())}
+    for part, share in shares.items():
+        yield Line(whole[0], f"verdict changes, {part}", counts[part], {"moves": share})
+    difference = shares["named"] - shares["not named"]
+    yield Line(whole[0], "verdict changes, difference", len(rows), {"moves": difference})
