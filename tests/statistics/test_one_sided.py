@@ -15,9 +15,9 @@ from casewise.statistics import (
     clustered_ratio,
     noninferiority_power,
     paired_share_bounds,
-    proportions,
     share_bounds,
 )
+from casewise.statistics.bounds import null_variance
 
 ONE = Level(0.05, two_sided=False)
 
@@ -75,8 +75,8 @@ def test_null_variance_by_its_likelihood() -> None:
             fit = fit + (b * np.log(up - shift) if b else 0) + (c * np.log(up) if c else 0)
         best = up[np.argmax(fit)]
         expected = 2 * best - shift - shift**2
-        assert proportions.null_variance(b, c, shift) == pytest.approx(expected, abs=1e-4)
-    assert proportions.null_variance(0, 0, -0.2) == pytest.approx(0.2 - 0.04)
+        assert null_variance(b, c, shift) == pytest.approx(expected, abs=1e-4)
+    assert null_variance(0, 0, -0.2) == pytest.approx(0.2 - 0.04)
 
 
 @pytest.mark.parametrize(("n", "limit"), [(10, 0.4), (40, 0.1), (200, 0.02)])

@@ -56,6 +56,12 @@ class Labels:
     """1 safe, 0 unsafe, .5 an exact tie, NaN no label."""
 
 
+def least_share(rule: LabelRule) -> float | None:
+    """Least share of safe votes of a rule of one's own, ``votes:SHARE``; else None."""
+    _, colon, share = rule.partition(":")
+    return float(share) if colon else None
+
+
 def make_labels(fields: LabelFields, rule: LabelRule, ties: Ties = Ties.HALF) -> Labels:
     """Label every case by a rule.
 
@@ -69,8 +75,8 @@ def make_labels(fields: LabelFields, rule: LabelRule, ties: Ties = Ties.HALF) ->
     elif rule is LabelRule.VOTES and ties is Ties.DROP:
         rate = np.where(rate == 0.5, np.nan, rate)
     safe = np.where(np.isnan(rate), np.nan, np.where(rate == 0.5, 0.5, rate > 0.5))
-    if rule.share is not None:
-        safe = np.where(np.isnan(rate), np.nan, rate >= rule.share)
+    if (share := least_share(rule)) is not None:
+        safe = np.where(np.isnan(rate), np.nan, rate >= share)
     if rule is LabelRule.PUBLISHED:
         safe = np.where(rate == 0.5, 0.0, safe)
     return Labels(rate=rate, safe=safe)
@@ -113,8 +119,8 @@ def label_notes(fields: LabelFields, labels: Labels, rule: LabelRule) -> list[st
 def _note(fields: LabelFields, labels: Labels, rule: LabelRule, place: int) -> str:
     if rule is LabelRule.INTENDED:
         return "the label is what the author meant"
-    if rule.share is not None:
-        return f"the label {rule} puts the line at {setting(rule.share)} of the votes"
+    if (share := least_share(rule)) is not None:
+        return f"the label {rule} puts the line at {setting(share)} of the votes"
     if fields.category[place] == OVERRIDDEN_CATEGORY:
         return f"the published rule sets {OVERRIDDEN_CATEGORY} to unsafe"
     rate, label = fields.published_safe_rate[place], labels.safe[place]

@@ -56,6 +56,7 @@ __all__ = [
     "PROTOCOL",
     "PowerInputs",
     "PowerTest",
+    "PROTOCOLS",
     "RULES",
     "Rulings",
     "Sampling",
@@ -134,12 +135,6 @@ class LabelRule(enum.StrEnum):
     """As ``votes``, over the cases on which at least 75 % of the people agree."""
     INTENDED = "intended"
     """Intention of the context's author."""
-
-    @property
-    def share(self) -> float | None:
-        """Least share of safe votes of a rule of one's own, ``votes:SHARE``; else None."""
-        _, colon, share = self.partition(":")
-        return float(share) if colon else None
 
     @classmethod
     def _missing_(cls, value: object) -> "LabelRule | None":

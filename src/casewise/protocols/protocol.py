@@ -18,7 +18,14 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from casewise.cases import Case
-from casewise.choices import ENTRY_POINTS, Delivery, Measure, Sampling, protocol_names
+from casewise.choices import (
+    ENTRY_POINTS,
+    PROTOCOLS,
+    Delivery,
+    Measure,
+    Sampling,
+    protocol_names,
+)
 from casewise.errors import UsageError, choose_from
 from casewise.protocols.answer import read_cut
 from casewise.protocols.conversations import Conversations, Opening
@@ -322,8 +329,6 @@ def find_protocol(name: str) -> Protocol:
     Raises:
         UsageError: There is none; or an entry point gives no protocol of that name.
     """
-    if name not in protocol_names():
-        raise UsageError(f"unknown protocol {name!r}: {choose_from(name, protocol_names())}")
     for point in entry_points(group=ENTRY_POINTS, name=name):
         try:
             found = point.load()
@@ -333,6 +338,8 @@ def find_protocol(name: str) -> Protocol:
         if not isinstance(found, Protocol) or found.name != name:
             raise UsageError(f"protocol {name}: {point.value} is {found!r}, and not it")
         return found
+    if name not in PROTOCOLS:
+        raise UsageError(f"unknown protocol {name!r}: {choose_from(name, protocol_names())}")
     return import_module(f"casewise.protocols.{name}").protocol  # type: ignore[no-any-return]
 
 
@@ -340,7 +347,7 @@ def find_protocol(name: str) -> Protocol:
 def protocols() -> tuple[Protocol, ...]:
     """Every protocol; those of other distributions that can't be loaded are left out."""
     found = []
-    for name in protocol_names():
+    for name in (*PROTOCOLS, *sorted(entry_points(group=ENTRY_POINTS).names)):
         with suppress(UsageError):
             found.append(find_protocol(name))
     return tuple(found)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from casewise.cases import LabelRule, Labels
+from casewise.cases import LabelRule, Labels, least_share
 from casewise.choices import Family
 from casewise.measures import floats, make_answers, scored
 from casewise.results.score import BASELINE, Score
@@ -25,7 +25,7 @@ def score_people(base: Score, seed: int) -> Iterator[Score]:
         seed: Seed of the ceiling's simulation.
     """
     label_rule = base.labels
-    is_chosen = label_rule is LabelRule.CONSENSUS or label_rule.share is not None
+    is_chosen = label_rule is LabelRule.CONSENSUS or least_share(label_rule) is not None
     if is_chosen or base.condition.model != f"{BASELINE}always-safe":
         return
     kept = base.labelled.filter((base.labelled["votes_safe"] + base.labelled["votes_unsafe"]) > 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from casewise.cases import LabelRule
+from casewise.cases import LabelRule, least_share
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.replies import rules_note
 from casewise.sheets import count, number, plural, rounded
@@ -89,8 +89,8 @@ _BY_RULE: Mapping[LabelRule, Wording] = {
 
 def rule_wording(rule: LabelRule) -> Wording:
     """Phrases for a label rule; those for deployments' lines come by ``wording`` alone."""
-    if rule.share is not None:
-        grounds = f"people's votes, safe where at least {number(rule.share, 2)} of them say so"
+    if (share := least_share(rule)) is not None:
+        grounds = f"people's votes, safe where at least {number(share, 2)} of them say so"
         return replace(_VOTES, grounds=grounds)
     return _BY_RULE[rule]
 

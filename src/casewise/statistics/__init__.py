@@ -1,5 +1,6 @@
 """Measures on arrays: pure functions, frozen results, no knowledge of cases."""
 
+from casewise.statistics.bounds import alike_bounds, paired_share_bounds, share_bounds
 from casewise.statistics.ceilings import (
     OnePerson,
     Oracle,
@@ -16,6 +17,7 @@ from casewise.statistics.ceilings import (
 from casewise.statistics.classification import (
     Bin,
     Classification,
+    LabelChanges,
     Recalibrated,
     Reliability,
     bin_places,
@@ -25,9 +27,13 @@ from casewise.statistics.classification import (
     credits,
     cross_entropies,
     grouped_folds,
+    label_changes,
+    label_flips,
     ratio,
     recalibrate,
     reliability,
+    shift_pcc,
+    vote_share,
 )
 from casewise.statistics.correction import (
     CANNOT_TELL,
@@ -54,6 +60,7 @@ from casewise.statistics.estimates import (
     LEAST_QUERIES,
     UNDEFINED,
     BoolArray,
+    Bounds,
     Clusters,
     Estimate,
     FloatArray,
@@ -66,21 +73,16 @@ from casewise.statistics.estimates import (
     effective_number,
     estimate,
     number_clusters,
+    square_and_add,
     too_few,
     weigh,
+    wilson_interval,
 )
 from casewise.statistics.events import (
     RareRate,
     SurvivalCurve,
     kaplan_meier,
     rare_rate,
-)
-from casewise.statistics.pairs import (
-    LabelChanges,
-    label_changes,
-    label_flips,
-    shift_pcc,
-    vote_share,
 )
 from casewise.statistics.power import (
     LEAST_SIZE,
@@ -95,14 +97,6 @@ from casewise.statistics.power import (
     smallest_effect,
     smallest_size,
     whole,
-)
-from casewise.statistics.proportions import (
-    Bounds,
-    alike_bounds,
-    paired_share_bounds,
-    share_bounds,
-    square_and_add,
-    wilson_interval,
 )
 from casewise.statistics.raters import (
     COEFFICIENTS,

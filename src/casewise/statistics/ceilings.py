@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics.estimates import FloatArray, IntArray
-from casewise.statistics.proportions import NO_INTERVAL
+from casewise.statistics.estimates import NO_INTERVAL, FloatArray, IntArray
 
 LEAST_VOTES = 3
 """Votes of a rater that a correlation is taken of: through two points it is always 1 or -1."""

@@ -10,14 +10,15 @@ import numpy as np
 from casewise.statistics.estimates import (
     CELLS,
     UNDEFINED,
+    Z_95,
     BoolArray,
     Clusters,
     Estimate,
     FloatArray,
     IntArray,
     Resampling,
+    student_quantile,
 )
-from casewise.statistics.proportions import Z_95, student_quantile
 
 NOT_LABELLED = -1
 """Mark of a reply that nobody labelled."""

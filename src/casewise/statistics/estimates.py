@@ -12,14 +12,11 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics.proportions import (
-    NO_INTERVAL,
-    added_queries,
-    beta_bounds,
-    square_and_add,
-    student_quantile,
-    wilson_interval,
-)
+NO_INTERVAL = (math.nan, math.nan)
+"""Interval of a figure without one."""
+
+Z_95 = 1.959963984540054
+"""The normal quantile of a two-sided 95 % interval."""
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -603,3 +600,94 @@ def clustered_ratio(
 
 def _ratio(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
     return totals[..., 0] / totals[..., 1]
+
+
+# --- intervals of shares ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Two one-sided bounds; each alone has the confidence. NaN is undefined."""
+
+    low: float
+    high: float
+
+
+def student_quantile(degrees: float, confidence: float = 0.975) -> float:
+    """Quantile of Student's t, normal of infinite degrees; the usual one is that of 95 %."""
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(confidence) if math.isinf(degrees) else stdtrit(degrees, confidence))
+
+
+def wilson_interval(share: float, size: float, critical: float = Z_95) -> tuple[float, float]:
+    """The score interval of a proportion of ``size`` draws, whole or not; NaN of none.
+
+    Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    """
+    # statsmodels has it too, and takes a second to import.
+    if not size > 0:
+        return NO_INTERVAL
+    z2 = critical**2 / size
+    centre, half = share + z2 / 2, math.sqrt(max(0.0, z2 * (share * (1 - share) + z2 / 4)))
+    low, high = (centre - half) / (1 + z2), (centre + half) / (1 + z2)
+    # Of no hits, and of nothing but hits, the ends are 0 and 1 but for rounding.
+    return max(0.0, low), min(1.0, high)
+
+
+def added_queries(value: float, error: float, queries: int, step: float) -> tuple[float, float]:
+    """Mean and error of a change of shares with two queries added: one up, and one down.
+
+    After Agresti & Min (2005), doi:10.1002/sim.1781, with queries in place of cases: the interval
+    is never of no width, however few queries moved.
+
+    Args:
+        value: The change.
+        error: Its clustered error.
+        queries: Clusters, 1 and up.
+        step: Distance that an added query moves, in the mean over queries.
+    """
+    mean = queries * value / (queries + 2)
+    squares = queries * (queries - 1) * error**2 if error > 0 else 0.0
+    squares += queries * (value - mean) ** 2 + 2 * (step**2 + mean**2)
+    return mean, math.sqrt(squares / (queries + 1) / (queries + 2))
+
+
+Ends = tuple[float, float, float]
+"""A value and both ends of its interval."""
+
+
+def square_and_add(first: Ends, second: Ends, correlation: float = 0.0) -> Ends:
+    """First minus second, and its interval from the interval of each; NaN if either has none.
+
+    Newcombe (1998), Statistics in Medicine 17, methods 10 and, of correlated shares, of the paper
+    that follows it (2635-2650). Where the second holds the first, and their correlation is taken
+    for 0, the interval is too wide rather than too narrow.
+    """
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+
+    def half(one: float, other: float) -> float:
+        square = one**2 + other**2 - 2 * correlation * one * other
+        # Round-off may put a square of nothing below 0; NaN stays.
+        return math.sqrt(square) if square > 0 else 0.0 * square
+
+    low, high = half(a - a_low, b_high - b), half(a_high - a, b - b_low)
+    return a - b, a - b - low, a - b + high
+
+
+def beta_bounds(hits: float, size: float, confidence: float) -> Bounds:
+    """Exact bounds of a proportion (Clopper & Pearson 1934, doi:10.1093/biomet/26.4.404).
+
+    Args:
+        hits: Events, 0 to ``size``; need not be whole.
+        size: Independent units, above 0; need not be whole.
+        confidence: Of each bound, in 0..1.
+    """
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import betaincinv
+
+    misses = size - hits
+    low = float(betaincinv(hits, misses + 1, 1 - confidence)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, confidence)) if misses > 0 else 1.0
+    return Bounds(low, high)

@@ -10,13 +10,16 @@ import numpy as np
 
 from casewise.statistics.estimates import (
     LEAST_QUERIES,
+    NO_INTERVAL,
     ROUND_OFF,
+    Z_95,
     BoolArray,
     Clusters,
     FloatArray,
     IntArray,
+    beta_bounds,
+    student_quantile,
 )
-from casewise.statistics.proportions import NO_INTERVAL, Z_95, beta_bounds, student_quantile
 
 CONFIDENCE = 0.975
 """Confidence of each end of an interval: 95 % for both."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from casewise.statistics.proportions import null_variance
+from casewise.statistics.bounds import null_variance
 
 LEAST_SIZE = 2.0
 """The fewest votes, cases or pairs that are counted with: one alone has no spread."""
