@@ -29,8 +29,8 @@ from casewise.cases import STARTER, open_cases
 from casewise.models.embedded import fetch_weights
 from casewise.protocols import derive_token_sets, read_probability
 from casewise.runs import make_plan, run_cells
-from casewise_hf._engine import WORKER, Engine, open_engine
-from casewise_hf._load import Options
+from casewise_hf.engine import WORKER, Engine, open_engine
+from casewise_hf.weights import Options
 
 GROUPS = ("sender", "recipient", "transmission_principle")
 ABLATIONS = (None, *(",".join(some) for n in (1, 2, 3) for some in combinations(GROUPS, n)))

@@ -28,7 +28,7 @@ FOLDS = 10
 LEAST_SIDE = 10
 """Cases of either side, and groups, below which nothing is fitted."""
 
-MOST_CASES = 10_000
+MOST_CASES = 4_000
 """Cases of whole groups that are drawn of a larger set: more make it slower, and say no more."""
 
 LEAST_CASES = 2

@@ -130,7 +130,7 @@ _OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_
 
 TAKEN: Mapping[str, tuple[str, ...]] = {
     "casewise": ("stop_seqs", "top_k", "top_p"),
-    "casewise-hf": ("stop_seqs", "top_k", "top_p"),
+    "casewise-hf": ("top_p",),
     TARGETS: ("top_p",),
     "openai-api": (
         *_OF_A_BODY,

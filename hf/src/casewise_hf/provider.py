@@ -9,8 +9,8 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import ModelError
 from casewise.models import InProcess, plain_turns, to_output, too_long
-from casewise_hf._engine import Engine, TokenRequest, open_engine
-from casewise_hf._load import Options
+from casewise_hf.engine import Engine, Request, open_engine
+from casewise_hf.weights import Options
 
 PROVIDER = "casewise-hf"
 
@@ -23,7 +23,7 @@ on other words."""
 
 
 class HuggingFace(InProcess):
-    """A model of Hugging Face's transformers: a folder, a ``.gguf`` file, or a name on the hub."""
+    """A model of Hugging Face's transformers: a folder, or a name on the hub."""
 
     _engine: Engine
 
@@ -37,10 +37,6 @@ class HuggingFace(InProcess):
             self._engine = open_engine(self.model_name, _options(model_args))
         except ModelError as error:
             raise ModelError(f"{PROVIDER}/{self.model_name}: {error}") from None
-
-    def expect(self, askers: set[int]) -> None:
-        """Have the first answer wait until each of these clients has asked."""
-        self._engine.line.expect(askers)
 
     @property
     def made_with(self) -> Mapping[str, str]:
@@ -60,7 +56,7 @@ class HuggingFace(InProcess):
         room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
         if room < 0 or not tokens:
             return too_long(self.model_name, len(tokens), engine.window)
-        replied = await engine.line.ask(tokens, _asked(tokens, config, room), self.asker)
+        replied = await engine.ask(_request(tokens, config, room))
         return to_output(self.model_name, replied, self.made_with)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
@@ -84,16 +80,14 @@ def _options(given: Mapping[str, Any]) -> Options:
     return Options(**given)
 
 
-def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> TokenRequest:
+def _request(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> Request:
     """A request in the engine's terms; an answer never leaves the model's window."""
-    return TokenRequest(
+    return Request(
         tokens=tokens,
         max_tokens=max(1, min(config.max_tokens or MAX_TOKENS, room)),
         # The model's own distribution, where no temperature is asked for.
         temperature=1.0 if config.temperature is None else config.temperature,
         top_p=config.top_p,
-        top_k=config.top_k,
         seed=config.seed,
-        stop=tuple(config.stop_seqs or ()),
         candidates=max(config.top_logprobs or 1, TOP_LOGPROBS) if config.logprobs else 0,
     )
