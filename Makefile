@@ -90,7 +90,7 @@ hf: $(HF)
 # locked stays as it is.
 $(HF): $(LOCKED) hf/pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint $(LOCKED) \
-		"torch==2.13.0" "transformers==5.23.0" "accelerate==1.15.0"
+		"torch==2.13.0" "transformers==5.23.0" "accelerate==1.15.0" "gguf==0.19.0"
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e ./hf
 	@touch $(HF)
 

@@ -502,7 +502,7 @@ _PLACEHOLDER = re.compile(
 """Places left open. Capitals in brackets count from two letters on, so that notes stay."""
 
 _MARKS = ("[", "<", "{", "____", "TODO", "TBD", "FIXME", "XXX", "PLACEHOLDER")
-"""Signs, one of which (or lorem) a text with a place left open holds: found sooner than patterns."""
+"""Signs of a place left open, found sooner than by pattern; lorem ipsum has none of them."""
 
 
 def _pieces(data: Material, pieces: dict[str, str], of: int, text: str) -> Finding:
