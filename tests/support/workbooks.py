@@ -1,12 +1,10 @@
 """Workbooks as three spreadsheet programs lay them out, byte for byte; cells as they are given.
 
 Cell types are those of ECMA-376, 18.18.11. How programs differ: dates in a built-in format, or in
-one of the file's own (calamine's pull request 198, SheetJS's issue 2112); repeated empty rows and
-columns, spaces and dates in ODS (tidyods's issue 7, OpenDocument 1.3 part 3, 9.1 and 19.675 on).
+one of the file's own (calamine's pull request 198, SheetJS's issue 2112).
 A text that begins with ``date:`` is a date, days since 1899-12-30; with ``=`` a formula's text.
 """
 
-import datetime
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -123,80 +121,3 @@ def _cells(
         else:
             number = shared.setdefault(cell, len(shared))
             yield f'<c r="{place}" t="s"><v>{number}</v></c>'
-
-
-_ODF = "urn:oasis:names:tc:opendocument:xmlns"
-_SPACES = " ".join(
-    f'xmlns:{name}="{_ODF}:{name}:1.0"' for name in ("office", "table", "text", "manifest")
-)
-
-
-def write_ods(path: Path, grid: Grid, program: str = "excel", merged: int = 0) -> Path:
-    """A sheet as OpenDocument; the first cell spans ``merged`` columns, if that is not 0.
-
-    Excel and Google fill the sheet with repeated empty cells and rows, and repeat spaces by an
-    element; Excel's dates have a time of midnight.
-    """
-    width = max(map(len, grid))
-    rest, below = (0, 0) if program == "libreoffice" else (1000 - width, 1_000_000)
-    rows = []
-    for n, cells in enumerate(grid):
-        of_row = [_ods_cell(cell, program) for cell in cells]
-        if n == 0 and merged:
-            of_row[0] = of_row[0].replace(
-                "<table:table-cell", f'<table:table-cell table:number-columns-spanned="{merged}"', 1
-            )
-            of_row[1:merged] = ["<table:covered-table-cell/>"] * (merged - 1)
-        of_row += [_repeated("cell", "columns", rest)] if rest else []
-        rows.append(f"<table:table-row>{''.join(of_row)}</table:table-row>")
-    if below:
-        blank = _repeated("cell", "columns", 1000)
-        rows.append(
-            f'<table:table-row table:number-rows-repeated="{below}">{blank}</table:table-row>'
-        )
-    body = f'<table:table table:name="S">{"".join(rows)}</table:table>'
-    content = (
-        f'{_HEAD}<office:document-content {_SPACES} office:version="1.3"><office:body>'
-        f"<office:spreadsheet>{body}</office:spreadsheet></office:body></office:document-content>"
-    )
-    kind = "application/vnd.oasis.opendocument.spreadsheet"
-    files = {"/": kind, "content.xml": "text/xml"}
-    entries = "".join(
-        f'<manifest:file-entry manifest:full-path="{name}" manifest:media-type="{media}"/>'
-        for name, media in files.items()
-    )
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
-        book.writestr(zipfile.ZipInfo("mimetype"), kind)
-        book.writestr("content.xml", content)
-        book.writestr(
-            "META-INF/manifest.xml",
-            f'{_HEAD}<manifest:manifest {_SPACES} manifest:version="1.3">{entries}'
-            "</manifest:manifest>",
-        )
-    return path
-
-
-def _repeated(what: str, of: str, times: int) -> str:
-    return f'<table:table-{what} table:number-{of}-repeated="{times}"/>'
-
-
-def _ods_cell(cell: str | float | bool | None, program: str) -> str:
-    kind, shown = "", str(cell)
-    if cell is None:
-        return "<table:table-cell/>"
-    if isinstance(cell, bool):
-        kind = f'office:value-type="boolean" office:boolean-value="{str(cell).lower()}"'
-    elif isinstance(cell, str) and cell.startswith("date:"):
-        days = float(cell.removeprefix("date:"))
-        moment = datetime.datetime(1899, 12, 30) + datetime.timedelta(days=days)
-        whole = days.is_integer() and program != "excel"
-        shown = (moment.date() if whole else moment).isoformat()
-        kind = f'office:value-type="date" office:date-value="{shown}"'
-    elif not isinstance(cell, str):
-        kind = f'office:value-type="float" office:value="{cell!r}"'
-    else:
-        kind = 'office:value-type="string"'
-        shown = escape(cell.removeprefix("="))
-        if program != "libreoffice":
-            shown = shown.replace("  ", ' <text:s text:c="1"/>')
-    return f"<table:table-cell {kind}><text:p>{shown}</text:p></table:table-cell>"

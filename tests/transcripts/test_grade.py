@@ -283,14 +283,6 @@ def test_one_of_several_replies(cli: Cli, folder: Path) -> None:
     assert re.search(r"no reply of the model +1 +2", said)
 
 
-def test_of_long_replies_the_rules_read_the_beginning(cli: Cli, folder: Path) -> None:
-    long = f"{NO} " + "Nothing of the sort is to be had here, and nobody asks. " * 1_000
-    write(folder / "a.jsonl", talk("When do you close?", long))
-    done(cli, "grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
-    table = pl.read_parquet(folder / "t.parquet")
-    assert table["answer"].to_list() == [f"[withheld: {len(long)} characters]"]
-
-
 def test_bad_input_leaves_the_earlier_table(cli: Cli, folder: Path) -> None:
     (folder / "t.parquet").write_text("as it was")
     write(folder / "a.jsonl", talk("Of something else?", YES))

@@ -28,7 +28,6 @@ from casewise.files.text import (
     check_whole,
     parse_json,
     read_bytes,
-    read_text,
     text_lines,
     unguard_cell,
 )
@@ -463,19 +462,19 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
             kind = path.suffix.lower().removeprefix(".").capitalize()
             raise InputError(f"can't be read as {kind}: {first_line(error)[:80]}", path) from None
 
-    info = _parsed_info(path.parent / "dataset_info.json")
+    features: dict[str, Any] = {}
     with readable():
         if path.suffix.lower() == ".arrow":  # a stream, as ``datasets`` writes it
             frame = pl.read_ipc_stream(path).lazy()
         else:
             frame = pl.scan_parquet(path)
             about = json.loads(pl.read_parquet_metadata(path).get("huggingface") or "{}")
-            info = about.get("info") or info
+            features = (about.get("info") or {}).get("features") or {}
         columns = tuple(frame.collect_schema().names())
         check_rows(frame.select(pl.len()).collect().item(), path)
     labels = {
         column: feature["names"]
-        for column, feature in (info.get("features") or {}).items()
+        for column, feature in features.items()
         if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
     }
 
@@ -496,12 +495,6 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
                     yield f"row {number}", row
 
     return Table(path, columns, read())
-
-
-def _parsed_info(path: Path) -> dict[str, Any]:
-    """What ``datasets`` writes of a data set beside its files."""
-    info = parse_json(read_text(path), path) if path.is_file() else {}
-    return info if isinstance(info, dict) else {}
 
 
 READERS: Final[dict[str, Callable[[Path, TableForm], Table]]] = {
