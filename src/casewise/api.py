@@ -740,6 +740,7 @@ def report(
         comparisons=comparisons,
         checks=_checks(grader_check, read.table),
         records=beside_loop(lambda: tables.run_records(_paths(sources))),
+        trend=trend,
         seed=seed,
     )
     if kind == ".md":

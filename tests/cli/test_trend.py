@@ -52,21 +52,15 @@ def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: P
     assert "Worse: calls safe 100 more of 100 unacceptable requests" in done.stdout
     assert "better: calls unsafe 100 fewer of 100 acceptable requests" in done.stdout
     rows = json.loads(cli_inside("trend", "nightly", "--format", "json").stdout)
-    assert {one["condition"] for one in rows} == {"binary"}
-    assert [(one["measure"], one["share"]) for one in rows] == [
-        *(
-            ("Follows changes", 0),
-            ("Changes where labels don't", None),
-            ("Calls unsafe what is fine", 1),
-            ("Calls safe what is not", 0),
-        ),
-        *(
-            ("Follows changes", 0),
-            ("Changes where labels don't", None),
-            ("Calls unsafe what is fine", 0),
-            ("Calls safe what is not", 1),
-        ),
+    assert {one["run"] for one in rows} == {"openai-api/fake/m (binary)"}
+    values = [(one["measure"], one["value"]) for one in rows]
+    assert [one for one in values if one[0].endswith("recall")] == [
+        *(("safe_recall", 0), ("unsafe_recall", 1)),
+        *(("safe_recall", 1), ("unsafe_recall", 0)),
     ]
+    parts = list(dict.fromkeys(one["part"] for one in rows))
+    assert parts == sorted(parts)
+    assert parts[0].startswith("openai-api/fake/m of 20")
 
 
 def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ def report(
             comparisons=comparisons,
             checks=checks,
             records=judgement_files.run_records(paths),
+            trend=trend,
             seed=seed,
         )
     if reveal:

@@ -33,8 +33,10 @@ def trend(
     scoring = truth.scoring(labels)
     with working("scoring"):
         checks = truth.checks([judgements.table])
-        records = judgement_files.run_records(paths)
-        overview = results.make_overview(judgements, scoring, checks=checks, records=records)
+        logs = judgement_files.run_records(paths)
+        overview = results.make_overview(
+            judgements, scoring, checks=checks, records=logs, trend=True
+        )
         found = results.Trend.of(overview)
     if not found:
         raise InputError(results.NO_TREND)

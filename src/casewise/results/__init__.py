@@ -43,7 +43,7 @@ from casewise.results.score import (
     score_table,
     score_together,
 )
-from casewise.results.trend import NO_TREND, DatedRun, Trend, leading
+from casewise.results.trend import NO_TREND, DatedRun, Trend, dated_runs, leading
 from casewise.results.verdict import Figure, Verdict, figure_titles, pinned_rows
 from casewise.results.words import (
     Share,
@@ -84,6 +84,7 @@ __all__ = [
     "find_pairs",
     "count_cut",
     "cut_note",
+    "dated_runs",
     "deed",
     "difference_clauses",
     "differences",

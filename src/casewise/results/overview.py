@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from casewise.cases import Case
 from casewise.judgements import Judgements, RunRecord
 from casewise.measures import Scoring
-from casewise.protocols import RunCondition
 from casewise.replies import CheckFile
 from casewise.results.compare import Comparison
 from casewise.results.failures import Browser, make_browser
@@ -30,15 +28,6 @@ class Overview:
     notes: tuple[str, ...]
     """Notes on how the table was made."""
 
-    def records_of(self, condition: RunCondition) -> list[RunRecord]:
-        """Records of the runs of a condition; none where no log is at hand."""
-        ids = self._run_ids.get(condition, ())
-        return [one for one in self.records if one.run_id in ids]
-
-    @cached_property
-    def _run_ids(self) -> dict[RunCondition, set[str]]:
-        return {one: set(rows["run_id"]) for one, rows in self.scores.runs}
-
 
 def make_overview(
     judgements: Judgements,
@@ -48,6 +37,7 @@ def make_overview(
     comparisons: Sequence[Comparison] = (),
     checks: Sequence[CheckFile] = (),
     records: Sequence[RunRecord] = (),
+    trend: bool = False,
     seed: int = 0,
 ) -> Overview:
     """Compute what a page shows.
@@ -59,11 +49,17 @@ def make_overview(
         comparisons: Runs subtracted.
         checks: Labelled replies, to correct rates by.
         records: How the runs were made.
+        trend: Whether a trend is made of them.
         seed: Seed of simulated ceilings.
     """
     changes = [one.scores for one in comparisons]
     return Overview(
-        scores=score_table(judgements.table, scoring, seed=seed, checks=checks),
+        scores=score_table(
+            *(judgements.table, scoring),
+            seed=seed,
+            checks=checks,
+            logs=records if trend else (),
+        ),
         browser=make_browser(
             judgements.table,
             {**(cases or {}), **judgements.cases},

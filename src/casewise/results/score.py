@@ -14,7 +14,7 @@ import polars as pl
 
 from casewise.cases import Labelled, LabelRule, Shape, find_shape, make_labels
 from casewise.choices import PROTOCOL, RULES, Delivery, Fixing, MeasureKind, Needs, Split
-from casewise.judgements import OF_CASE, RunState, conditions, run_state, shared_rows
+from casewise.judgements import OF_CASE, RunRecord, RunState, conditions, run_state, shared_rows
 from casewise.measures import (
     Counted,
     Scoring,
@@ -508,6 +508,8 @@ class Scores(Result[Score]):
     """Models that were asked which of two contexts is the more appropriate, and judges whose
     numbers rank the same pairs."""
     corrections: tuple[GraderCorrection, ...] = ()
+    logs: tuple[RunRecord, ...] = ()
+    """What logs say of the runs, where a trend was asked for."""
 
     @cached_property
     def known(self) -> tuple[Score, ...]:
@@ -571,6 +573,12 @@ class Scores(Result[Score]):
 
         return analyse(self, *names) if self.by is None else []
 
+    def analysis_records(self, name: str) -> list[dict[str, Any]]:
+        """An analysis as JSON values."""
+        from casewise.analyses import as_records
+
+        return [record for one in self.analysed(name) for record in as_records(one)]
+
     @cached_property
     def browser(self) -> Browser:
         """The cases without their texts, and every run's judgements of them."""
@@ -619,6 +627,7 @@ def score_table(
     seed: int = 0,
     calibrate: bool = False,
     checks: Sequence[CheckFile] = (),
+    logs: Sequence[RunRecord] = (),
 ) -> Scores:
     """Score every condition of a judgement table, with a verdict on each.
 
@@ -629,6 +638,7 @@ def score_table(
         seed: Seed of folds and simulations.
         calibrate: Recalibrate on held-out queries.
         checks: Labelled replies, to correct rates by.
+        logs: What logs say of the runs, for a trend.
     """
     scoring = scoring or Scoring()
     ranked: Sequence[Score] = ()
@@ -653,6 +663,7 @@ def score_table(
         calibrate=calibrate,
         ranked=tuple(ranked),
         corrections=tuple(corrections),
+        logs=tuple(logs),
     )
 
 

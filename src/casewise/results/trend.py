@@ -8,9 +8,8 @@ from typing import Any, Self
 from casewise.protocols import RunCondition
 from casewise.results.compare import Comparisons, are_comparable, compare_runs, find_runs
 from casewise.results.overview import Overview
-from casewise.results.score import Result, Score
+from casewise.results.score import Result, Score, Scores
 from casewise.results.verdict import Verdict
-from casewise.sheets import json_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +27,16 @@ class DatedRun:
         """Version and time: ``openai/gpt-4o of 2026-11-27 10:00 UTC``."""
         return f"{self.version} of {self.ended:%Y-%m-%d %H:%M} UTC"
 
-    def records(self) -> list[dict[str, Any]]:
-        """Its four figures: shares in 0..1 with their intervals, None where one can't be told."""
-        return [
-            {
-                "ended": self.ended.isoformat(timespec="seconds"),
-                "version": self.version,
-                "condition": self.score.condition.text,
-                "measure": figure.title,
-                "n": self.score.n,
-                **{
-                    name: json_number(end)
-                    for name, end in zip(_SHARE, figure.share[:3], strict=True)
-                },
-            }
-            for figure in Verdict("", self.score).figures
-        ]
 
-
-_SHARE = ("share", "share_low", "share_high")
-
-
-def dated_runs(overview: Overview) -> list[DatedRun]:
+def dated_runs(scores: Scores) -> list[DatedRun]:
     """The runs with unchanged contexts whose logs have a date, the earliest first.
 
     A rung of an evidence ladder is a condition, not a change.
     """
+    ids = {condition: set(rows["run_id"]) for condition, rows in scores.runs}
     found = []
-    for score in overview.scores:
-        records = overview.records_of(score.condition)
+    for score in scores:
+        records = [one for one in scores.logs if one.run_id in ids[score.condition]]
         times = [time for one in records if (time := _time(one.completed or one.started))]
         if times and not score.condition.same_but("evidence").changed:
             arguments = dict.fromkeys(one for record in records for one in record.model_args)
@@ -84,6 +64,7 @@ NO_TREND = "a trend takes two runs with a log each: logs say when a run ended"
 class Trend(Result[DatedRun]):
     """Runs by the time at which they ended, the earliest first."""
 
+    scores: Scores = field(kw_only=True)
     steps: tuple[tuple[RunCondition, RunCondition], ...] = field(default=(), kw_only=True)
     """The latest run of each kind, after the last one like it."""
 
@@ -94,7 +75,7 @@ class Trend(Result[DatedRun]):
         The verdicts are on the latest run of each kind, of those with whole contexts if there are
         any, and of a ladder's of one rung: against the first like it over the same data.
         """
-        runs = dated_runs(overview)
+        runs = dated_runs(overview.scores)
         rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
         latest, steps = [], []
         for acts in (False, True):
@@ -105,11 +86,11 @@ class Trend(Result[DatedRun]):
                 like = _like_the_last(there, overview)
                 latest.append(_latest(there, like, overview))
                 steps += [(one.score.condition, there[-1].score.condition) for one in like[-1:]]
-        return cls(rows, tuple(latest), steps=tuple(steps))
+        return cls(rows, tuple(latest), scores=overview.scores, steps=tuple(steps))
 
     def record(self) -> list[dict[str, Any]]:
-        """An object for each figure of each run: when it ended, its version, the share."""
-        return [figure for run in self.rows for figure in run.records()]
+        """An object for each figure of each run, as of every analysis."""
+        return self.scores.analysis_records("trend")
 
     def records(self) -> list[dict[str, Any]]:
         """The same as rows."""

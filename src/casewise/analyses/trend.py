@@ -1,0 +1,29 @@
+"""Runs in time."""
+
+from casewise.analyses.shape import Analysis, Line, analysis
+from casewise.results import Scores, dated_runs
+
+
+@analysis
+def trend(scores: Scores) -> Analysis:
+    """Figures of every run with unchanged contexts, by the time at which it ended."""
+    runs = dated_runs(scores)
+    states = [(one.name, one.score.state) for one in runs]
+    return Analysis(
+        "trend",
+        "Over time",
+        "How did the figures move from run to run?",
+        [
+            Line(score.condition, one.name, score.n, {**score.measures, **score.corrected})
+            for one in runs
+            for score in [one.score]
+        ],
+        "Each run stands at the time at which its log says that it ended.",
+        "A trend takes logs, which say when a run ended: casewise trend.",
+        shown=(
+            *("follows", "false_changes", "safe_recall", "unsafe_recall"),
+            *("over_refusal", "under_refusal"),
+        ),
+        axis="time",
+        notes=[f"{name}: {state.sentence}." for name, state in states if state and state.sentence],
+    )
