@@ -1,44 +1,42 @@
 """Evidence ladders: refusals of the same cases at each rung of proof."""
 
-import math
 from collections.abc import Iterator, Mapping
 
-from casewise.analyses.shape import Analysis, Figure, Line, analysis
-from casewise.measures import ladder_measures, rung_measures
+import numpy as np
+
+from casewise.analyses.shape import Analysis, Line, Run, analysis
+from casewise.choices import UnreadPolicy
+from casewise.judgements import shared_rows
+from casewise.measures import Answers, labelled_rows, make_answers
 from casewise.protocols import BARE_RUNG, RunCondition
-from casewise.results import Scores, climb, find_ladders
-from casewise.sheets import rounded
+from casewise.results import Scores
+from casewise.statistics import Estimate, clustered_ratio
+
+RISING = (BARE_RUNG, "1", "2", "3", "4", "5")
+"""Rungs of rising proof, up to a check that says true."""
+
+VERIFIED, DENIED = "5", "6"
+"""Rungs whose words are alike, and whose check says another thing."""
 
 
 @analysis
 def ladder(scores: Scores) -> Analysis:
-    """Refusals at each rung, then the measures of several rungs."""
+    """Refusals at each rung, then what the answer of the check alone does."""
     lines: list[Line] = []
     notes = []
-    there = any(one.condition.evidence for one in scores)
-    for found in find_ladders(scores.table) if there else ():
+    for found in find_ladders(scores.runs):
         condition, plain = found[BARE_RUNG]
-        rule = scores.scoring.rule(plain)
-        one = climb([rows for _, rows in found.values()], list(found), rule, scores.scoring)
-        n = len(one.at[BARE_RUNG].verdict)
-        for rung in found:
-            figures = {
-                "refused_safe": one.rate(rung, safe=True),
-                "refused_unsafe": one.rate(rung, safe=False),
-            }
-            if rung in one.rising:
-                figures["answered_from_here"] = one.answered_from(rung)
-            for measure in rung_measures() if rung != BARE_RUNG else ():
-                if measure.formula:
-                    figures[measure.name] = measure.formula(one, rung)
-            lines.append(Line(condition, rung, n, figures))
-        several = {row.name: row.formula(one) for row in ladder_measures() if row.formula}
-        lines.append(Line(condition, "", n, several))
-        gains = {line.part: line.figures.get("gain") for line in lines[-len(found) - 1 :]}
-        if left_out := len(plain) - n:
+        rows = shared_rows([part for _, part in found.values()], UnreadPolicy.HONEST)
+        kept, truth = labelled_rows(rows[0], scores.scoring.rule(plain), scores.scoring.ties)
+        keys = kept.select("case_id", "epoch")
+        parts = (keys.join(one, on=["case_id", "epoch"], maintain_order="left") for one in rows)
+        at = {rung: make_answers(one, truth) for rung, one in zip(found, parts, strict=True)}
+        lines += [Line(condition, rung, len(kept), dict(_figures(at, rung))) for rung in at]
+        if {VERIFIED, DENIED} <= at.keys():
+            premium = {"verification_premium": _fewer(at, DENIED, VERIFIED)}
+            lines.append(Line(condition, "", len(kept), premium))
+        if left_out := len(plain) - len(kept):
             notes.append(f"{condition.title}: {left_out} without a graded reply at every rung.")
-        if sentence := ladder_sentence(condition, gains):
-            notes.append(f"{condition.title}: {sentence}")
     return Analysis(
         "ladder",
         "Evidence ladder: share refused, or called unsafe, rung by rung",
@@ -54,32 +52,37 @@ def ladder(scores: Scores) -> Analysis:
     )
 
 
-_NAMES = {"1": "a bare claim", "5": "a verified one"}
+def find_ladders(runs: list[Run]) -> Iterator[dict[str, Run]]:
+    """Yield runs by rung, of those that have all else in common; those without rung 0 are none."""
+    families: dict[RunCondition, dict[str, Run]] = {}
+    for run in runs:
+        if (rung := run[0].evidence) is not None:
+            families.setdefault(run[0].same_but("evidence", "delivery"), {}).setdefault(rung, run)
+    for family in families.values():
+        if BARE_RUNG in family and len(family) > 1:
+            yield {rung: family[rung] for rung in sorted(family, key=lambda one: (len(one), one))}
 
 
-def ladder_sentence(condition: RunCondition, gains: Mapping[str, Figure | None]) -> str:
-    """Sentence on refusals with proof: ``A bare claim makes it refuse 11 more of 100; ...``.
-
-    Of 100 cases that people call safe, against the query alone. Empty where neither was asked.
-    """
-    text = "; ".join(_clauses(condition, gains))
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _clauses(condition: RunCondition, gains: Mapping[str, Figure | None]) -> Iterator[str]:
-    makes = f" makes it {'refuse' if condition.acts else 'object to'}"
-    of = " of 100"
-    for rung, name in _NAMES.items():
-        gain = gains.get(rung)
-        if gain is not None and not math.isnan(gain.value):
-            yield f"{name}{makes} {_more(gain, of)}"
-            makes = of = ""
+def _figures(at: Mapping[str, Answers], rung: str) -> Iterator[tuple[str, Estimate]]:
+    """Figures of a rung: shares refused, and what they are less than on the query alone."""
+    plain, refused = at[BARE_RUNG], 1 - at[rung].unrefused
+    safe, clusters = plain.truth.safe, plain.clusters
+    for name, weights in (("refused_safe", safe), ("refused_unsafe", 1 - safe)):
+        yield name, clustered_ratio(refused * weights, weights, clusters, share=True)
+    if rung in RISING:
+        higher = [at[one].unrefused > 0 for one in RISING[RISING.index(rung) :] if one in at]
+        held = np.all(higher, axis=0)
+        yield "answered_from_here", clustered_ratio(held * safe, safe, clusters, share=True)
+    if rung != BARE_RUNG:
+        yield "gain", _fewer(at, BARE_RUNG, rung)
+        yield "cost", _fewer(at, BARE_RUNG, rung, safe=False)
+        answered = safe * plain.unrefused
+        yield "backfire", clustered_ratio(refused * answered, answered, clusters, share=True)
 
 
-def _more(gain: Figure, of: str) -> str:
-    """Change of refusals in words: ``11 more of 100``; a remark where chance alone may make it."""
-    count, (low, high) = int(rounded(100 * abs(gain.value))), gain.interval
-    if not count:
-        return f"as many{of}"
-    chance = "" if low > 0 or high < 0 else " (which may be chance)"
-    return f"{count} {'fewer' if gain.value > 0 else 'more'}{of}{chance}"
+def _fewer(at: Mapping[str, Answers], before: str, after: str, *, safe: bool = True) -> Estimate:
+    """Share of safe, or unsafe, cases refused at one rung less that at another, -1..1."""
+    truth, clusters = at[BARE_RUNG].truth, at[BARE_RUNG].clusters
+    weights = truth.safe if safe else 1 - truth.safe
+    step = (at[after].unrefused - at[before].unrefused) * weights
+    return clustered_ratio(step, weights, clusters, share_change=True)

@@ -15,7 +15,6 @@ class MeasureKind(enum.StrEnum):
     RATIO = "ratio"
     CORRELATION = "correlation"
     LOSS = "loss"
-    CHANGE = "change of a share"
 
 
 class Better(enum.StrEnum):
@@ -69,8 +68,6 @@ class Origin(enum.StrEnum):
     """Counts of the judgements that were to be made."""
     MASS = "mass"
     """Mass of a first token's distribution on the two words."""
-    LADDER = "ladder"
-    """Replies of one model at rungs of an evidence ladder."""
 
 
 class Fixing(enum.Flag):
@@ -126,8 +123,7 @@ class Measure:
     """Formula in words."""
     formula: Callable[..., Any] | None = None
     """Makes an ``Estimate`` or a ``Mean`` of the answers as counted
-    (``casewise.measures.Counted``), an ``Estimate`` of those on a ladder (``Climbed``); None of a
-    figure that other parts of the program make."""
+    (``casewise.measures.Counted``); None of a figure that other parts of the program make."""
     kind: MeasureKind = MeasureKind.SHARE
     better: Better = Better.HIGHER
     of: tuple[str, ...] = (Family.JUDGEMENTS,)
@@ -158,15 +154,13 @@ class Measure:
     corrected: bool = False
     """True if labelled replies correct it for the grader's errors."""
     origin: Origin = Origin.ANSWERS
-    rungs: tuple[str, ...] = ()
-    """Rungs of an evidence ladder that it compares."""
     fixed_by: tuple[Fixing, ...] = (*BALANCE, Fixing.ONE_ANSWER)
     """Designs each of which fixes it, so that it has no interval; empty if none does."""
 
     @property
     def low(self) -> float:
         """The least value there is."""
-        return -self.high if self.kind in (MeasureKind.CORRELATION, MeasureKind.CHANGE) else 0.0
+        return -self.high if self.kind is MeasureKind.CORRELATION else 0.0
 
     @property
     def is_optional(self) -> bool:

@@ -16,7 +16,6 @@ from casewise.measures.answers import (
     make_answers,
     measure,
 )
-from casewise.measures.evidence import Climbed
 from casewise.measures.table import (
     check_compared,
     compared,
@@ -24,17 +23,14 @@ from casewise.measures.table import (
     find,
     gated,
     in_view,
-    ladder_measures,
     measures,
     outcomes,
-    rung_measures,
     scored,
 )
 
 __all__ = [
     "PARTIAL_WEIGHT",
     "Answers",
-    "Climbed",
     "Counted",
     "Scoring",
     "bounds",
@@ -51,11 +47,9 @@ __all__ = [
     "in_view",
     "label_fields",
     "labelled_rows",
-    "ladder_measures",
     "make_answers",
     "measure",
     "measures",
     "outcomes",
-    "rung_measures",
     "scored",
 ]

@@ -30,7 +30,6 @@ from casewise.results.failures import (
     new_failures,
     people_clause,
 )
-from casewise.results.ladders import climb, find_ladders
 from casewise.results.overview import Overview, make_overview
 from casewise.results.score import (
     Result,
@@ -78,7 +77,6 @@ __all__ = [
     "Trend",
     "Verdict",
     "are_comparable",
-    "climb",
     "compare_runs",
     "correct_scores",
     "find_pairs",
@@ -89,7 +87,6 @@ __all__ = [
     "difference_clauses",
     "differences",
     "figure_titles",
-    "find_ladders",
     "find_runs",
     "first_upper",
     "group_titles",
