@@ -48,9 +48,14 @@ def main() -> None:
     options = parser.parse_args()
     threads = torch.get_num_threads()
     print(f"{2 * options.pairs} cases; {threads} threads of torch {torch.__version__}", flush=True)
-    weights = fetch_weights()
-    engine = open_engine(str(weights), Options(device="cpu"))
+    with tempfile.TemporaryDirectory() as weights:
+        compare(Path(weights), options)
+
+
+def compare(weights: Path, options: argparse.Namespace) -> None:
+    """Measure turn by turn."""
     usual = WORKER.submit(load_usual, weights).result()
+    engine = open_engine(str(weights), Options(device="cpu"))
     found = open_cases(options.cases or STARTER).cases[: 2 * options.pairs]
     turns = []
     for turn in range(options.turns):
@@ -65,11 +70,17 @@ def main() -> None:
         print(f"{name}: {values[0]:.3g} to {values[-1]:.3g}, median {values[len(values) // 2]:.3g}")
 
 
-def load_usual(weights: Path) -> Any:
-    """The model as transformers loads it."""
-    return transformers.AutoModelForCausalLM.from_pretrained(
-        weights.parent, gguf_file=weights.name, dtype=torch.float32
-    ).eval()
+def load_usual(folder: Path) -> Any:
+    """The embedded model as transformers loads it, and saves it in a folder."""
+    weights = fetch_weights()
+    source = {"pretrained_model_name_or_path": weights.parent, "gguf_file": weights.name}
+    model = transformers.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32).eval()
+    # Its weights were widened, and are plain numbers now.
+    model.hf_quantizer = None
+    del model.config.quantization_config
+    model.save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(**source).save_pretrained(folder)
+    return model
 
 
 def measure(engine: Engine, usual: Any, model: str, cases: Path, folder: Path) -> dict[str, float]:

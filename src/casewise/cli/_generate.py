@@ -153,13 +153,13 @@ def _make(plan: "MakingPlan") -> "Made":
         f"{options.model} on {options.queries}: {len(plan.queries):,} queries, "
         f"critic {plan.critic or 'none (rules alone)'}"
     )
-    if before := len(plan.made):
+    if before := len(plan.made.lines):
         note(f"{before:,} were made before")
     progress = MakingProgress(err())
     observers = Observers(fault=progress.met, outage=progress.say_outage)
 
     def kept() -> str:
-        return f"{len(plan_making(options).made):,} pairs"
+        return f"{len(plan_making(options).made.lines):,} pairs"
 
     with stoppable(progress, kept, options.out, process_command()):
         return make_contexts(plan, progress, observers)
@@ -179,6 +179,6 @@ def _print(plan: "MakingPlan", made: "Made") -> None:
         return
     kinds = Counter(rule for own in made.faults.values() for rule in {one.rule for one in own})
     shown = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
-    console.print(f"{len(made.faults):,} kept aside ({shown}): {plan.aside}", markup=False)
+    console.print(f"{len(made.faults):,} kept aside ({shown}): {plan.aside.path}", markup=False)
     if "failed" in kinds:
         note("The same command asks for those that failed again.")

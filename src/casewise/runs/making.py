@@ -8,15 +8,14 @@ import asyncio
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from inspect_ai.model import GenerateConfig, ModelOutput
 
-from casewise.cases import Case, Side, load_cases, to_fields
+from casewise.cases import Case, load_cases, to_fields
 from casewise.contexts import (
     MAKE_VERSION,
     PARAMETERS,
@@ -36,7 +35,7 @@ from casewise.contexts import (
     shingles,
 )
 from casewise.errors import InputError, ModelError, UsageError
-from casewise.files import Journal, hold, journal_lines, whole_characters, write_atomically
+from casewise.files import hold, journal_lines, whole_characters, write_atomically
 from casewise.logs import input_tokens, provider_refused
 from casewise.models.client import PatientModel, Prices, Watch
 from casewise.models.faults import FailedRequestError, first_within
@@ -89,6 +88,59 @@ class MakingOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Records:
+    """A file of JSON Lines that grows query by query."""
+
+    path: Path
+    lines: dict[str, list[bytes]]
+    """Lines of each finished query."""
+
+    @classmethod
+    def read(cls, path: Path, tags: Sequence[str], number: int) -> "Records":
+        """Read what an earlier start has left; of an unfinished query, nothing.
+
+        Args:
+            path: The file; one that isn't there has no lines.
+            tags: Tags that each line must have.
+            number: Lines of a finished query.
+
+        Raises:
+            UsageError: A line was not made with these settings.
+        """
+        found = defaultdict[str, list[bytes]](list)
+        for place, line in enumerate(journal_lines(path), start=1):
+            try:
+                record = json.loads(line)
+                is_ours, query = record["tags"] == list(tags), record["query_id"]
+            except (ValueError, TypeError, KeyError):
+                is_ours, query = False, ""
+            if not is_ours:
+                raise UsageError(
+                    f"{path}, line {place}: not made by this command with these settings "
+                    f"({', '.join(tags)}): give another --out, or move the file away"
+                )
+            if all(fault["rule"] != FAILED for fault in record.get("faults", ())):
+                found[query].append(line)
+        return cls(path, {query: own for query, own in found.items() if len(own) == number})
+
+    def add(self, query: str, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add the lines of a finished query."""
+        text = [json.dumps(whole_characters(one), ensure_ascii=False) for one in records]
+        self.lines[query] = [one.encode() for one in text]
+        with self.path.open("ab") as file:
+            file.write(b"".join(line + b"\n" for line in self.lines[query]))
+
+    def write(self, order: Mapping[str, int]) -> None:
+        """Write the file anew, in an order of queries; without lines there is none."""
+        queries = sorted(self.lines, key=lambda query: order.get(query, len(order)))
+        if queries:
+            lines = (line for query in queries for line in self.lines[query])
+            write_atomically(self.path, b"".join(line + b"\n" for line in lines))
+        else:
+            self.path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
 class MakingPlan:
     """Checked options, and what an earlier start has left."""
 
@@ -100,20 +152,15 @@ class MakingPlan:
     """Model of the critic; None where rules alone decide."""
     tags: tuple[str, ...]
     """Tags of each case: who wrote and reviewed it, by which prompts."""
-    made: Mapping[str, tuple[bytes, ...]]
-    """Lines of finished pairs, by query."""
-    rejected: Mapping[str, tuple[bytes, ...]]
-    """Lines of pairs kept aside, by query."""
-
-    @property
-    def aside(self) -> Path:
-        """File of what is kept aside."""
-        return _aside(self.options)
+    made: Records
+    """Cases of finished pairs."""
+    aside: Records
+    """Pairs kept aside, and why."""
 
     @property
     def left(self) -> tuple[Case, ...]:
         """Queries without a finished pair."""
-        there = {*self.made, *self.rejected}
+        there = {*self.made.lines, *self.aside.lines}
         return tuple(query for query in self.queries if query.query_id not in there)
 
     @property
@@ -141,8 +188,15 @@ def plan_making(options: MakingOptions) -> MakingPlan:
     tags += [f"matched {','.join(matched)}"] if matched else []
     queries = tuple(_queries(options))
     judge = None if critic == NO_CRITIC else critic
-    before = _left_before(options, tags)
-    return MakingPlan(options, queries, matched, judge, tuple(tags), **before)
+    return MakingPlan(
+        options,
+        queries,
+        matched,
+        judge,
+        tuple(tags),
+        Records.read(options.out, tags, number=2),
+        Records.read(options.out.with_suffix(".aside.jsonl"), tags, number=1),
+    )
 
 
 def check_making(plan: MakingPlan) -> tuple[str, ...]:
@@ -165,79 +219,28 @@ def _queries(options: MakingOptions) -> Iterator[Case]:
         yield case.model_copy(update=given)
 
 
-def _lines(path: Path, tags: Sequence[str], number: int) -> dict[str, tuple[bytes, ...]]:
-    """Whole lines of a file of ours, by query; of an unfinished query, none.
-
-    Args:
-        path: The file; one that isn't there has none.
-        tags: Tags that each line must have.
-        number: Lines of a finished query.
-
-    Raises:
-        UsageError: A line was not made with these settings.
-    """
-    found = defaultdict[str, list[bytes]](list)
-    for place, line in enumerate(journal_lines(path), start=1):
-        try:
-            record = json.loads(line)
-            is_ours, query = record["tags"] == list(tags), record["query_id"]
-        except (ValueError, TypeError, KeyError):
-            is_ours, query = False, ""
-        if not is_ours:
-            raise UsageError(
-                f"{path}, line {place}: not made by this command with these settings "
-                f"({', '.join(tags)}): give another --out, or move the file away"
-            )
-        if all(fault["rule"] != FAILED for fault in record.get("faults", ())):
-            found[query].append(line)
-    return {query: tuple(lines) for query, lines in found.items() if len(lines) == number}
-
-
-def _aside(options: MakingOptions) -> Path:
-    return options.out.with_suffix(".aside.jsonl")
-
-
-def _left_before(options: MakingOptions, tags: Sequence[str]) -> dict[str, Any]:
-    """What earlier starts have left: lines of finished pairs, and of those kept aside."""
-    return {
-        "made": _lines(options.out, tags, number=2),
-        "rejected": _lines(_aside(options), tags, number=1),
-    }
-
-
 def estimate_making(
     plan: MakingPlan,
 ) -> tuple[tuple[CostEstimate, ...], tuple[CostEstimate, ...]]:
     """Costs of writing what is left and of its reviews; and of repairs and theirs at most."""
-    options, left, matched, critic = plan.options, plan.left, plan.matched, plan.critic
-    asked = sum(prompt_tokens(render_making(one.query, one.language, matched)) for one in left)
+    left = plan.left
+    asked = sum(prompt_tokens(render_making(q.query, q.language, plan.matched)) for q in left)
     usual = make_context(dict.fromkeys(PARAMETERS, "x" * 6 * 25))
-    sides: tuple[Side, Side] = ("safe", "unsafe")
-    read = sum(
-        prompt_tokens(render_review(one.query, side, usual, one.language))
-        for one in left
-        for side in sides
-    )
-    written, reviews = RequestCount(len(left), asked), RequestCount(2 * len(left), read)
-    repairs = RequestCount(len(left), asked + PAIR_TOKENS * len(left))
+    reviewed = sum(2 * prompt_tokens(render_review(q.query, "safe", usual, None)) for q in left)
 
-    def estimates(*rows: tuple[str | None, str, RequestCount, int]) -> tuple[CostEstimate, ...]:
+    def costs(writing: str, sent: int, reviewing: str) -> tuple[CostEstimate, ...]:
+        rows = (
+            (plan.options.model, writing, RequestCount(len(left), sent), PAIR_TOKENS),
+            (plan.critic, reviewing, RequestCount(2 * len(left), reviewed), REVIEW_TOKENS),
+        )
         return tuple(
-            estimate(model, what, count, answer, known_prices(model, options.prices))
+            estimate(model, what, count, answer, known_prices(model, plan.options.prices))
             for model, what, count, answer in rows
             if model
         )
 
-    return (
-        estimates(
-            (options.model, "contexts", written, PAIR_TOKENS),
-            (critic, "reviews", reviews, REVIEW_TOKENS),
-        ),
-        estimates(
-            (options.model, "repairs", repairs, PAIR_TOKENS),
-            (critic, "reviews again", reviews, REVIEW_TOKENS),
-        ),
-    )
+    repaired = asked + PAIR_TOKENS * len(left)
+    return costs("contexts", asked, "reviews"), costs("repairs", repaired, "reviews again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,17 +277,21 @@ def make_contexts(plan: MakingPlan, watch: Watcher, observers: Observers | None 
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     with hold(out.with_name(f".{out.name}.lock"), what=out, command=command_line()):
         # What another process added since the plan was made counts, too.
-        plan = replace(plan, **_left_before(options, plan.tags))
-        files = Files(plan)
-        with files.sorted_at_end():
-            shared = Watch(observers.fault, observers.outage)
-            maker = Maker(plan, files, {name: _open(plan, name, shared) for name in plan.models})
-            in_own_loop(maker.make_all(watch))
-    rejected = {
-        query: tuple(Fault(**fault) for fault in json.loads(lines[0])["faults"])
-        for query, lines in files.rejected.items()
+        plan = plan_making(options)
+        order = {query.query_id: place for place, query in enumerate(plan.queries)}
+        # What a kill cut short goes, so that lines can be added.
+        for records in (plan.made, plan.aside):
+            records.write(order)
+        shared = Watch(observers.fault, observers.outage)
+        maker = Maker(plan, {name: _open(plan, name, shared) for name in plan.models})
+        in_own_loop(maker.make_all(watch))
+        for records in (plan.made, plan.aside):
+            records.write(order)
+    faults = {
+        query: tuple(Fault(**fault) for fault in json.loads(line)["faults"])
+        for query, (line,) in plan.aside.lines.items()
     }
-    return Made(2 * len(files.made), rejected, *maker.spent())
+    return Made(2 * len(plan.made.lines), faults, *maker.spent())
 
 
 def _open(plan: MakingPlan, name: str, watch: Watch) -> PatientModel:
@@ -299,69 +306,17 @@ def _open(plan: MakingPlan, name: str, watch: Watch) -> PatientModel:
     )
 
 
-class Files:
-    """The two files of a plan while they grow: finished pairs, and those kept aside."""
-
-    def __init__(self, plan: MakingPlan) -> None:
-        self.plan = plan
-        self.made, self.rejected = dict(plan.made), dict(plan.rejected)
-        # What a kill cut short goes, so that lines can be added.
-        self._write()
-
-    def add(self, query: str, cases: Sequence[Case]) -> None:
-        """Write the cases of a finished pair."""
-        lines = tuple(json.dumps(to_fields(case), ensure_ascii=False).encode() for case in cases)
-        self._append(self.plan.options.out, lines)
-        self.made[query] = lines
-
-    def reject(self, query: Case, cases: Sequence[Case], faults: Sequence[Fault]) -> None:
-        """Write a pair that is kept aside, and why."""
-        record = {
-            "query_id": query.query_id,
-            "query": query.query,
-            "tags": self.plan.tags,
-            "faults": [
-                {name: getattr(fault, name) for name in Fault.__dataclass_fields__}
-                for fault in faults
-            ],
-            "cases": [to_fields(case) for case in cases],
-        }
-        lines = (json.dumps(whole_characters(record), ensure_ascii=False).encode(),)
-        self._append(self.plan.aside, lines)
-        self.rejected[query.query_id] = lines
-
-    @contextmanager
-    def sorted_at_end(self) -> Iterator[None]:
-        """Put the lines into the order of the queries, where the block ends well."""
-        yield
-        self._write()
-
-    def _append(self, path: Path, lines: Sequence[bytes]) -> None:
-        with closing(Journal(path)) as file:
-            file.append(b"\n".join(lines))
-
-    def _write(self) -> None:
-        order = {query.query_id: place for place, query in enumerate(self.plan.queries)}
-        for path, lines in ((self.plan.options.out, self.made), (self.plan.aside, self.rejected)):
-            queries = sorted(lines, key=lambda query: order.get(query, len(order)))
-            data = b"".join(line + b"\n" for query in queries for line in lines[query])
-            if data:
-                write_atomically(path, data)
-            else:
-                path.unlink(missing_ok=True)
-
-
 class Maker:
     """Asker of the writer and the critic, query by query."""
 
-    def __init__(self, plan: MakingPlan, files: Files, models: Mapping[str, PatientModel]) -> None:
-        self.plan, self.files, self.models = plan, files, models
+    def __init__(self, plan: MakingPlan, models: Mapping[str, PatientModel]) -> None:
+        self.plan, self.models = plan, models
         self.usage: Counter[tuple[str, str]] = Counter()
         """Requests, and tokens in and out, by model."""
         self.failures = 0
         self.others: list[Shingles] = [
             shingles({place: str(text) for place, text in leaf_parameters(case.context).items()})
-            for lines in files.made.values()
+            for lines in plan.made.lines.values()
             for case in map(Case.model_validate_json, lines)
             if case.context is not None
         ]
@@ -400,6 +355,10 @@ class Maker:
         asked_for = prompt = render_making(query.query, query.language, self.plan.matched)
         pair: Pair | None = None
         faults: tuple[Fault, ...] = ()
+
+        def check(pair: Pair) -> tuple[Fault, ...]:
+            return check_pair(pair, query.query, self.plan.matched, self.others)
+
         try:
             for _ in ("draft", "repair"):
                 output = await self.ask(self.plan.options.model, prompt)
@@ -408,9 +367,9 @@ class Maker:
                 if pair is None:
                     faults = (_unread(output),)
                 else:
-                    faults = self.check(query, pair) or await self.review(query, pair)
+                    faults = check(pair) or await self.review(query, pair)
                     # Pairs that were written at the same time are there by now.
-                    faults = faults or self.check(query, pair)
+                    faults = faults or check(pair)
                 if not faults or faults[0].rule in _FINAL:
                     break
                 prompt = render_repair(asked_for, text, faults)
@@ -419,16 +378,25 @@ class Maker:
             if self.failures >= GIVE_UP and not self.usage:
                 raise ModelError(f"{self.plan.options.model}: {error.plain}") from None
             faults = (Fault(FAILED, error.message),)
-        cases = [self.case(query, side, pair) for side in pair] if pair else []
+        fields = query.model_dump(exclude={"id"}) | {"tags": self.plan.tags}
+        cases = [
+            to_fields(
+                Case.model_validate(fields | {"context": make_context(values), "intended": side})
+            )
+            for side, values in (pair or {}).items()
+        ]
         if faults:
-            self.files.reject(query, cases, faults)
+            record = {
+                "query_id": query.query_id,
+                "query": query.query,
+                "tags": self.plan.tags,
+                "faults": [asdict(fault) for fault in faults],
+                "cases": cases,
+            }
+            self.plan.aside.add(query.query_id, [record])
         elif pair:
             self.others += map(shingles, pair.values())
-            self.files.add(query.query_id, cases)
-
-    def check(self, query: Case, pair: Pair) -> tuple[Fault, ...]:
-        """Faults that the rules find, beside the set as far as it is made."""
-        return check_pair(pair, query.query, self.plan.matched, self.others)
+            self.plan.made.add(query.query_id, cases)
 
     async def review(self, query: Case, pair: Pair) -> tuple[Fault, ...]:
         """Faults that the critic finds in either context."""
@@ -462,28 +430,18 @@ class Maker:
             self.usage[name, "out"] += usage.output_tokens
         return output
 
-    def case(self, query: Case, side: Side, pair: Pair) -> Case:
-        """Case of one side."""
-        update = {
-            "context": make_context(pair[side]),
-            "intended": side,
-            "tags": self.plan.tags,
-        }
-        fields = query.model_dump(exclude={"id", "tags"}) | update
-        return Case.model_validate(fields)
-
     def spent(self) -> tuple[int, int, int, float | None]:
         """Requests, tokens in and out, and dollars, where the prices are known."""
-        counts = [
-            tuple(self.usage[name, what] for what in ("requests", "in", "out"))
+        prices = self.plan.options.prices
+        costs = [
+            known_prices(name, prices).cost(self.usage[name, "in"], self.usage[name, "out"])
             for name in self.plan.models
         ]
-        costs = [
-            known_prices(name, self.plan.options.prices).cost(sent, answered)
-            for name, (_, sent, answered) in zip(self.plan.models, counts, strict=True)
-        ]
+        requests, sent, answered = (
+            sum(self.usage[name, what] for name in self.plan.models)
+            for what in ("requests", "in", "out")
+        )
         known = [cost for cost in costs if cost is not None]
-        requests, sent, answered = (sum(column) for column in zip(*counts, strict=True))
         return requests, sent, answered, sum(known) if len(known) == len(costs) else None
 
 
