@@ -131,7 +131,6 @@ BAD = {
         '{"query": "q"}\n{"query": "r", "con',
         "line 2: truncated JSON",
     ),
-    "latin-1": ("a.csv", b"query\ncaf\xe9\n", "line 2: wrong encoding (found b'\\xe9"),
     "no query": ("a.jsonl", '{"id": "x"}\n', "line 1, field 'query': the field is missing"),
     "blank query": ("a.jsonl", '{"query": "  "}\n', "the query is blank"),
     "vote of 3": (
@@ -153,7 +152,7 @@ BAD = {
     "a key twice": ("a.jsonl", '{"query": "q", "query": "r"}\n', "the key stands twice"),
     "YAML date": ("a.yaml", "- query: q\n  context: {a: 2026-01-01}\n", "(quote dates)"),
     "NaN": ("a.jsonl", '{"query": "q", "context": {"a": NaN}}\n', "numbers must be finite"),
-    "CSV column": ("a.csv", "query,colour\nq,red\n", "field 'colour': unknown column"),
+    "CSV column": ("a.csv", "query,colour\nq,red\n", "field 'colour': unknown field"),
     "CSV count": ("a.csv", "query,votes_safe,votes_unsafe\nq,x,1\n", "field 'votes.safe'"),
     "deep nesting": ("a.json", "[" * 100_000, "nested too deeply"),
     "nested surrogate": (
@@ -181,6 +180,13 @@ def test_bad_input_names_the_place(tmp_path: Path, name: str) -> None:
         load_cases(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_a_table_in_another_encoding_is_read_with_a_note(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"query\ncaf\xe9\n")
+    loaded = load_cases(tmp_path / "a.csv")
+    assert [case.query for case in loaded] == ["café"]
+    assert "read as Windows-1252" in loaded.notes[0]
 
 
 def test_every_problem_is_found(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
 """Sets of cases: load a file, check every record, name what is wrong; write one.
 
-A file's form is told by its content first, by its name second.
+YAML and CSV are told by their names, JSON and JSON Lines by their content.
 """
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -42,6 +41,7 @@ from casewise.cases.upstream import (
 )
 from casewise.errors import InputError, UsageError
 from casewise.files import (
+    Row,
     TableForm,
     csv_text,
     open_table,
@@ -61,52 +61,25 @@ KNOWN_FORMS = (
     "JSON Lines (one case a line), JSON, YAML, CSV with a column 'query', "
     "CASE-Bench's data file or one of its output files"
 )
-_JSONL, _JSON, _YAML, _CSV = FORMS = "jsonl", "json", "yaml", "csv"
-_SUFFIXES = {**{f".{form}": form for form in FORMS}, ".ndjson": _JSONL, ".yml": _YAML}
-TABLES = (".parquet", ".arrow", ".tsv", ".tab", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-"""Suffixes of tables that no form of cases has."""
 _SHARED = ("source", "licence", "language", "category")
 """Fields that may stand once beside ``cases``."""
 
 
-def sniff(path: Path) -> str:
-    """Tell a file's form by its first two lines that are not blank, or else by its name.
-
-    JSON covers upstream's; the caller looks at the records.
+def _is_lines(path: Path) -> bool:
+    """Tell JSON Lines from JSON, by the content first and by the name second.
 
     Raises:
-        InputError: Neither the content nor the name is of a known form.
+        InputError: It is neither.
     """
-    suffix = path.suffix.lower()
-    if suffix in TABLES and path.is_file():
-        raise InputError("a table, not a file of cases", path, expected=KNOWN_FORMS)
     first, *more = [*islice(filter(str.strip, text_lines(path)), 2)] or [""]
-    first = first.lstrip()
-    by_name = _SUFFIXES.get(suffix)
-    if first.startswith("["):
-        return _JSON
-    if first.startswith("{"):
-        return _JSONL if _is_line(first, bool(more), by_name) else _JSON
-    if by_name in (_JSON, _JSONL):
-        return by_name
-    if not first.startswith("#") and "query" in re.split(r"[\s\",;|]+", first):
-        return _CSV
-    if by_name is not None:
-        return by_name
-    if first.startswith(
-        ("-", "#", "%YAML", *(f"{key}:" for key in ("cases", "version", *_SHARED)))
-    ):
-        return _YAML
-    raise InputError("not a file of cases", path, found=first, expected=KNOWN_FORMS)
-
-
-def _is_line(first: str, has_more: bool, by_name: str | None) -> bool:
-    """Tell whether a first line that opens an object holds all of it, as in JSON Lines."""
+    if first.lstrip()[:1] not in ("[", "{"):
+        raise InputError("not a file of cases", path, found=first, expected=KNOWN_FORMS)
     try:
-        record = json.loads(first)
+        is_line = isinstance(json.loads(first), dict) and bool(more)
     except (ValueError, RecursionError):
-        return by_name == _JSONL or (by_name != _JSON and first.rstrip().endswith("}"))
-    return has_more or (by_name == _JSONL and "cases" not in record)
+        is_line = False
+    is_named = path.suffix.lower() in (".jsonl", ".ndjson")
+    return is_line or (is_named and first.lstrip().startswith("{"))
 
 
 def _read_yaml(path: Path) -> Any:
@@ -118,33 +91,25 @@ def _read_yaml(path: Path) -> Any:
         raise InputError("nested too deeply", path) from None
 
 
-def _take_version(data: Any, path: Path) -> str | None:
-    """Take the version of the set out of what a JSON or YAML file holds."""
-    version = data.pop("version", None) if isinstance(data, dict) and "cases" in data else None
-    if version is not None and not isinstance(version, str):
+def _from_list(data: Any, path: Path) -> tuple[list[tuple[str, Any]], str | None]:
+    """Records of a list of cases, of one case, or of ``cases`` beside what all share; a version."""
+    data = [data] if isinstance(data, dict) and "cases" not in data else data
+    shared = {**data} if isinstance(data, dict) else {"cases": data}
+    cases, version = shared.pop("cases"), shared.pop("version", None)
+    for key in shared:
+        if key not in _SHARED:
+            expected = f"one of {', '.join((*_SHARED, 'version'))}"
+            raise InputError("unknown field beside 'cases'", path, field=key, expected=expected)
+    if not isinstance(version, str | None):
         # YAML reads 1.10 as the number 1.1.
         expected = "text (quote it)"
         raise InputError("wrong value", path, field="version", found=version, expected=expected)
-    return version
-
-
-def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
-    """Records of a list of cases, of one case, or of ``cases`` beside fields that all share."""
-    shared: dict[str, Any] = {}
-    if isinstance(data, dict) and "cases" in data:
-        shared = {**data}
-        data = shared.pop("cases")
-    elif isinstance(data, dict):
-        data = [data]
-    if unknown := [key for key in shared if key not in _SHARED]:
-        expected = f"one of {', '.join((*_SHARED, 'version'))}"
-        raise InputError("unknown field beside 'cases'", path, field=unknown[0], expected=expected)
-    if not isinstance(data, list):
-        raise InputError("not a list of cases", path, found=data, expected=KNOWN_FORMS)
-    if not data:
-        raise InputError("the file holds no case", path)
-    for number, record in enumerate(data, start=1):
-        yield f"record {number}", shared | record if isinstance(record, dict) else record
+    if not isinstance(cases, list):
+        raise InputError("not a list of cases", path, found=cases, expected=KNOWN_FORMS)
+    return [
+        (f"record {number}", shared | record if isinstance(record, dict) else record)
+        for number, record in enumerate(cases, start=1)
+    ], version
 
 
 _ARMS = {"safe": "safe", "unsafe": "unsafe", "none": None}
@@ -156,17 +121,16 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
     if not isinstance(record, dict) or "contexts" not in record:
         yield place, record
         return
-    contexts = record["contexts"]
-    rest = {key: value for key, value in record.items() if key != "contexts"}
+    rest = {**record}
+    contexts = rest.pop("contexts")
     if not isinstance(contexts, dict) or not contexts or contexts.keys() - _ARMS:
         found = list(contexts) if isinstance(contexts, dict) else contexts
         expected = "contexts under 'safe', 'unsafe' or 'none'"
         raise InputError(
             "wrong value", path, place, field="contexts", found=found, expected=expected
         )
-    for own in ("context", "intended", "id"):
-        if own in rest:
-            raise InputError(f"{own!r} doesn't go with 'contexts'", path, place, field=own)
+    if own := [name for name in ("context", "intended", "id") if name in rest]:
+        raise InputError(f"{own[0]!r} doesn't go with 'contexts'", path, place, field=own[0])
     for arm, context in contexts.items():
         yield f"{place} ({arm})", rest | {"context": context, "intended": _ARMS[arm]}
 
@@ -178,27 +142,14 @@ _JSON_FIELDS = ("context", "history", "votes", "tags")
 """Fields that a cell holds as JSON."""
 
 
-def _csv_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Records of a CSV file with a header; an apostrophe that guards a formula is taken off."""
-    table = open_table(path, TableForm(header=1, guarded=True), ".csv")
-    for name in table.columns:
-        if name not in Case.model_fields | _COUNTS and name.split(".")[0] not in GROUPS:
-            known = ", ".join(sorted({*Case.model_fields, *_COUNTS}))
-            expected = f"one of {known}, or {', '.join(f'{group}.NAME' for group in GROUPS)}"
-            raise InputError("unknown column", path, "line 1", field=name, expected=expected)
-    place = None
-    for place, row in table.rows:
-        yield place, row if isinstance(row, InputError) else row_record(row, place, path)
-    if place is None:
-        raise InputError("the file holds no case", path)
-
-
-def row_record(cells: Mapping[str, Any], place: str, path: Path) -> dict[str, Any] | InputError:
+def row_record(cells: Row, place: str, path: Path) -> Row:
     """Record of a case in a row: empty cells are absent fields, and JSON in texts is opened.
 
     A context may also stand in columns ``sender.type``, ``recipient.background``..., votes in
     ``votes_safe`` and ``votes_unsafe``; ``tags`` may be separated by semicolons.
     """
+    if isinstance(cells, InputError):
+        return cells
     record: dict[str, Any] = {}
     context: dict[str, Any] = {}
     counts: dict[str, Any] = {}
@@ -326,28 +277,32 @@ def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
 
 def _read(path: Path) -> tuple[list[Case], list[InputError], tuple[str, ...], str | None]:
     """Cases, problems, notes and the version of a file."""
-    form = sniff(path)
-    if form == _JSONL:
-        return *validated(open_table(path, suffix=".jsonl").rows, path), (), None
-    if form == _CSV:
-        return *validated(_csv_records(path), path), (), None
-    data = _read_yaml(path) if form == _YAML else parse_json(read_text(path), path)
-    version = _take_version(data, path)
-    records: Iterable[tuple[str, Any]] = list(_from_list(data, path))
-    raw = [record for _, record in records]
-    is_published = form == _JSON and is_upstream(raw)
-    if form == _YAML:
-        records = chain.from_iterable(_twins(record, at, path) for at, record in records)
-    elif is_published:
-        records = _upstream_fields(raw, path)
+    suffix, version = path.suffix.lower(), None
+    records: Iterable[tuple[str, Any]]
+    is_published, raw = False, list[Any]()
+    notes: Sequence[str] = ()
+    if suffix == ".csv":
+        table = open_table(path, TableForm(header=1, guarded=True), ".csv")
+        records, notes = ((at, row_record(row, at, path)) for at, row in table.rows), table.notes
+    elif suffix in (".yaml", ".yml"):
+        listed, version = _from_list(_read_yaml(path), path)
+        records = chain.from_iterable(_twins(record, place, path) for place, record in listed)
+    elif _is_lines(path):
+        records = open_table(path, suffix=".jsonl").rows
+    else:
+        records, version = _from_list(parse_json(read_text(path), path), path)
+        raw = [record for _, record in records]
+        is_published = is_upstream(raw)
+        records = _upstream_fields(raw, path) if is_published else records
     cases, problems = validated(records, path)
-    notes: tuple[str, ...] = ()
-    if models := answer_keys(raw) if is_published else []:
+    if not cases and not problems:
+        raise InputError("the file holds no case", path)
+    if models := answer_keys(raw):
         kept = f"the answers of {', '.join(models)} are no part of the cases"
-        notes = (f"{kept}; casewise score reads them",)
+        notes = [f"{kept}; casewise score reads them"]
     elif is_published and dataset_hash(cases) == PUBLISHED_HASH:
         version = PUBLISHED_VERSION
-    return cases, problems, notes, version
+    return cases, problems, tuple(notes), version
 
 
 def _name_import(problem: InputError, path: Path) -> None:
@@ -471,28 +426,23 @@ class SharedParts:
     """Parts that cases of one file share, held once: many sets cross queries with contexts."""
 
     contexts: dict[str, Context] = field(default_factory=dict)
-    """Contexts by their JSON."""
+    """Contexts by what they are made of."""
     texts: dict[str | None, str | None] = field(default_factory=dict)
     fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
     """Sets of the fields that a case gives: a fifth of its memory."""
-    key: str | None = None
-    """JSON of the context that was taken last."""
+    key: str = ""
+    """The context that was taken last."""
 
     def take(self, record: Any) -> Any:
         """A raw record, its context from an earlier case if equal."""
         context = record.get("context") if isinstance(record, dict) else None
-        self.key = None
-        if isinstance(context, dict):
-            try:
-                self.key = digest(context)
-            except (TypeError, ValueError, RecursionError):  # a date of YAML's, refused later
-                return record
-        known = self.contexts.get(self.key or "")
+        self.key = repr(context) if isinstance(context, dict) else ""
+        known = self.contexts.get(self.key)
         return record if known is None else record | {"context": known}
 
     def hold(self, case: Case) -> Case:
         """The case of the record taken last, with parts of earlier cases for its own."""
-        if case.context is not None and self.key is not None:
+        if case.context is not None and self.key:
             self.contexts.setdefault(self.key, case.context)
         for name in ("query", "query_id", "category", "source", "licence", "language"):
             text = getattr(case, name)
@@ -517,16 +467,20 @@ def checked_case(record: Any, path: Path, place: str) -> Case:
         for key, value in record.items()
         if value is not None or key not in ("id", "query_id")
     }
-    # JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold.
-    if half := re.search(r"\\ud[89a-f]..", repr(record)):
-        fields = (name for name, value in record.items() if half[0] in repr(value))
-        raise InputError(
-            "half of a character", path, place, field=next(fields, None), found=half[0]
-        )
     try:
-        return Case.model_validate(given)
+        case = Case.model_validate(given)
+        if "\\ud" in repr(record):
+            json.dumps(record, ensure_ascii=False, default=str).encode()
     except ValidationError as error:
         raise _explain(error, path, place) from None
+    except UnicodeEncodeError as error:
+        # JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold.
+        half = repr(error.object[error.start])[1:-1]
+        fields = (name for name, value in record.items() if half in repr(value))
+        raise InputError(
+            "half of a character", path, place, field=next(fields, None), found=half
+        ) from None
+    return case
 
 
 def _explain(error: ValidationError, path: Path, place: str) -> InputError:

@@ -1,6 +1,5 @@
 """Import cases from somebody's table through a mapping. Nothing is dropped in silence."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,10 +101,7 @@ def cases_of(source: Any, mapping: CaseMapping | None = None) -> CaseSet:
         raise_first(found.problems)
         return CaseSet(found.cases, found.files[0].name, found.notes)
     table = table_in_memory(source)
-    placed = (
-        (place, row if isinstance(row, InputError) else row_record(row, place, table.file))
-        for place, row in table.rows
-    )
+    placed = ((place, row_record(row, place, table.file)) for place, row in table.rows)
     cases, problems = validated(placed, table.file)
     raise_first(problems)
     return CaseSet(tuple(cases), table.file.name)
@@ -278,7 +274,7 @@ class _Import:
             if number > 1 and row.mapping.id == self.mapping.id:
                 fields["id"] += f":{number}"
         text = (fields["query"], fields.get("context"), fields.get("history"))
-        key = fields.get("id") or json.dumps(text, default=str)
+        key = fields.get("id") or repr(text)
         if key in self.found:
             self.left[self._merge(key, fields, row)] += 1
         else:

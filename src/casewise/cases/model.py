@@ -327,10 +327,14 @@ GROUPS = ("sender", "recipient", "transmission_principle")
 """The three groups of Contextual Integrity that a context is made of."""
 
 
+# Encoders are made once: three texts are encoded for each case.
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
+_LINE = json.JSONEncoder(ensure_ascii=False)
+
+
 def digest(*parts: JsonValue) -> str:
     """Hash JSON values into 16 hexadecimal characters (64 bits of SHA-256); key order counts."""
-    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_COMPACT.encode(parts).encode()).hexdigest()[:16]
 
 
 class Context(RootModel[dict[str, JsonValue]]):
@@ -561,7 +565,7 @@ def to_fields(case: Case) -> dict[str, Any]:
 
 def to_line(case: Case) -> str:
     """One line of the canonical JSON Lines file, without its line end."""
-    return json.dumps(to_fields(case), ensure_ascii=False)
+    return _LINE.encode(to_fields(case))
 
 
 def dataset_hash(cases: Iterable[Case]) -> str:

@@ -116,7 +116,7 @@ def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
     shown = yaml.safe_dump(
         found.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
     )
-    note(f"read by this mapping (--draft writes it): {shown}")
+    note(f"read by this mapping (--draft writes it): {shown.rstrip()}")
     return found.mapping
 
 
