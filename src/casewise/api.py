@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
     import casewise.gate as gates
     import casewise.judgements as tables
-    from casewise import dataset, measures, replies, reporting, results, runs
+    from casewise import dataset, measures, replies, reporting, results, runs, statistics
 else:
     # The front door has functions called gate and judgements.
-    names = ("dataset", "measures", "replies", "reporting", "results", "runs")
-    dataset, measures, replies, reporting, results, runs = (
+    names = ("dataset", "measures", "replies", "reporting", "results", "runs", "statistics")
+    dataset, measures, replies, reporting, results, runs, statistics = (
         LazyModule(f"casewise.{name}") for name in names
     )
     gates, tables, pl = map(LazyModule, ("casewise.gate", "casewise.judgements", "polars"))
@@ -209,17 +209,17 @@ class Audit(Shown):
 class Power(Shown):
     """Size that a study needs, or power that it has."""
 
-    details: dataset.Plan
+    details: statistics.Plan
     """Inputs, the defaults filled in, and the answers."""
 
     @property
-    def answers(self) -> tuple[dataset.Answer, ...]:
+    def answers(self) -> tuple[statistics.Answer, ...]:
         """Answers, each with its quantity and value."""
         return self.details.answers
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each answer; what was given is in columns that begin with ``given_``."""
-        (found,) = plain_rows([dataset.as_plan_record(self.details)])
+        (found,) = plain_rows([statistics.as_plan_record(self.details)])
         given = {f"given_{name}": value for name, value in found["inputs"].items()}
         return [answer | given for answer in found["answers"]]
 
@@ -275,7 +275,7 @@ def power(given: dict[str, Any]) -> Power:
         UsageError: What was given is too little, too much, or out of range.
     """
     given["test"] = choose(PowerTest, given.get("test") or "", "test")
-    return Power(dataset.plan_power(PowerInputs(**given)))
+    return Power(statistics.plan_power(PowerInputs(**given)))
 
 
 # --- runs -------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Annotated
 from casewise.choices import PowerInputs, PowerTest, WeighBy
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, print_as, working
-from casewise.cli._main import dataset, reporting
+from casewise.cli._main import dataset, reporting, statistics
 from casewise.cli._options import (
     argument,
     grouped,
@@ -66,4 +66,4 @@ def power(inputs: PowerInputs, *, format: FormatOption = Format.TABLE) -> None:
     """
     if not inputs.test:
         raise UsageError(f"--test is needed: {', '.join(PowerTest)}")
-    print_as(format, reporting.plan_sheet(dataset.plan_power(inputs)))
+    print_as(format, reporting.plan_sheet(statistics.plan_power(inputs)))

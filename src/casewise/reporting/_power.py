@@ -2,8 +2,9 @@
 
 from dataclasses import fields
 
-from casewise.dataset import Answer, Plan, PowerInputs, PowerTest, Quantity, as_plan_record
+from casewise.choices import PowerInputs, PowerTest
 from casewise.sheets import Column, Row, Sheet, Table, markdown, number, rounded, terminal
+from casewise.statistics import Answer, Plan, Quantity, as_plan_record
 
 _TESTS = {
     PowerTest.PROPORTIONS: "test of the shares of safe votes on two cases",
