@@ -81,19 +81,18 @@ def scores(cli: Cli, path: Path | str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("form", ["csv", "redacted-logs"])
-def test_the_same_numbers(cli_inside: Cli, logs: Path, form: str) -> None:
-    out, _ = export(cli_inside, logs, form)
-    found = scores(cli_inside, out)
-    wanted = scores(cli_inside, logs)
-
+def test_the_same_numbers(cli_inside: Cli, logs: Path) -> None:
     def by_run(row: dict[str, Any]) -> str:
         return str([row[name] for name in ("model", "protocol", "delivery", "ablation")])
 
-    # Redacted logs are read in the order of their names, which differ where two have one time.
-    assert sorted(found, key=by_run) == sorted(wanted, key=by_run)
-    assert analysed(found, "explanations")
-    assert any(row["protocol"] == "respond" for row in found)
+    wanted = sorted(scores(cli_inside, logs), key=by_run)
+    assert any(row["protocol"] == "respond" for row in wanted)
+    for form in ("csv", "redacted-logs"):
+        out, _ = export(cli_inside, logs, form)
+        found = scores(cli_inside, out)
+        # Redacted logs are read in the order of their names, which differ where two have one time.
+        assert sorted(found, key=by_run) == wanted
+        assert analysed(found, "explanations")
 
 
 def test_lengths_stand_in(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
