@@ -9,7 +9,6 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +66,6 @@ def is_ready(facts: Iterable[MachineFact]) -> bool:
 def _versions() -> Iterator[MachineFact]:
     versions = {
         "casewise": f"{__version__} ({Path(__file__).parent})",
-        "documents": str(_documents() or "not installed"),
         "Python": f"{platform.python_version()} ({sys.executable})",
         "system": platform.platform(),
     }
@@ -80,18 +78,6 @@ def _versions() -> Iterator[MachineFact]:
     for name, why in wrong.items():
         todo = f"install casewise again: {install_hint()}"
         yield MachineFact("versions", name, why, todo, needed=True)
-
-
-def _documents() -> Path | None:
-    """Folder of the documents: beside the source, or where a wheel put them."""
-    checkout = Path(__file__).parents[2]
-    if (checkout / "CHANGELOG.md").is_file() and (checkout / "docs").is_dir():
-        return checkout / "docs"
-    with suppress(importlib.metadata.PackageNotFoundError):
-        for file in importlib.metadata.files("casewise") or []:
-            if file.name == "CHANGELOG.md":
-                return Path(str(file.locate())).resolve().parent
-    return None
 
 
 def _unmet(extra: str) -> dict[str, str]:

@@ -145,9 +145,7 @@ def _folder_beside(place: Path) -> Iterator[Path]:
 
 
 class Journal:
-    """A journal that is open for adding to, by one process at a time (``hold`` sees to that).
-
-    Opened again, a last line that was cut short is ended.
+    """A new journal that is open for adding to, by one process.
 
     Raises:
         OSError: The file can't be opened or made.
@@ -156,10 +154,6 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("ab+", buffering=0)
-        if self._file.tell():
-            self._file.seek(-1, os.SEEK_END)
-            if self._file.read(1) != b"\n":
-                self.append(b"")
 
     def append(self, lines: bytes) -> None:
         r"""Add a line, or several with ``\n`` between them.
