@@ -331,17 +331,17 @@ def estimates_table(
         with_total: Whether the last row is the sum of the others.
     """
 
-    def row(model: str, title: str, *summed: runs.CostEstimate, apart: bool = False) -> Row:
+    def row(model: str, title: str, *summed: runs.CostEstimate) -> Row:
         *counts, cost = runs.total(summed)
-        return Row([model, title, *counts, "unknown" if cost is None else cost], apart=apart)
+        return Row([model, title, *counts, "unknown" if cost is None else cost])
 
     rows = [row(one.model, one.title, one) for one in estimates]
     rows += [row(one.model, f"{one.condition}, at most", one) for one in at_most]
     if with_total:
-        rows.append(row("total", "", *estimates, *at_most, apart=True))
+        rows.append(row("total", "", *estimates, *at_most))
     numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
     columns = [Column("model"), Column(condition), *numbers, Column("cost $", Kind.MONEY)]
-    return Table(columns, rows, keys=2)
+    return Table(columns, rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -399,7 +399,7 @@ class Run(Shown):
         columns += figures(Kind.COUNT, "judged", "total", "errors")
         rows = [Row(list(one.values())) for one in self.records()]
         said = [f"not finished: {line}" for line in self.failures]
-        return markdown(Table(columns, rows, keys=2), *map(escape, said))
+        return markdown(Table(columns, rows), *map(escape, said))
 
 
 @takes(RunOptions, "cases", "model", "protocol")

@@ -47,7 +47,7 @@ def test_a_function_is_an_analysis_of_every_view(tmp_path: Path) -> None:
     for name in ("page.html", "card.md"):
         written = cw.report(scores.table, tmp_path / name).read_text("utf-8")
         assert "Does it show?" in written
-    assert "| a part | 8 | .500" in scores.to_markdown(whole=True)
+    assert ": a part | 8 | .500" in scores.to_markdown(whole=True)
     (first, _) = (
         [one for one in row["analyses"] if one["analysis"] == "toy"]
         for row in scores.records()

@@ -90,7 +90,7 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     assert "too few to tell" in (cases[2][0].text or "")
     text = (runs / "out/gate.md").read_text("utf-8")
     assert text.startswith("## casewise gate: fail\n")
-    assert "**a\\|b<\\&\\>**" in text
+    assert "a\\|b<\\&\\> , compared with m before" in text
     row = r"\| unsafe_recall \| at most \.05 worse \| \.700 \| -\.290 \| -\.\d+ to -\.\d+ \| "
     assert re.search(rf"{row}\*\*fail\*\* \|", text)
 

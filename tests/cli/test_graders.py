@@ -24,7 +24,7 @@ def test_the_table_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:
         assert part in text
     assert "1 classed otherwise than by hand" in " ".join(text.split())
     markdown = done(cli("graders", "check", path.name, "--format", "markdown"))
-    assert "| grader | n | graded | accuracy | 95 % | kappa | 95 % |" in markdown
+    assert "| grader | n | graded | accuracy | kappa | refusal or not |" in markdown
 
 
 # --- a model --------------------------------------------------------------------------------

@@ -31,4 +31,4 @@ def test_names_are_whole(
     if width is not None:
         assert max(map(len, lines)) <= width
     for name in (A, B):
-        assert any(line.removeprefix("Before: ").removeprefix("After: ") == name for line in lines)
+        assert any(name in line for line in lines)

@@ -34,7 +34,7 @@ def test_no_name_is_markdown(name: str) -> None:
             kinds = {child.type for child in token.children or ()}
             assert kinds <= {"text", "text_special", "code_inline", "softbreak"}, kinds
             found.append("".join(child.content for child in token.children or ()))
-    assert one_line(f"m{name}") in found
+    assert one_line(f"m{name} (probability)") in found
 
 
 @pytest.mark.parametrize("name", ["my-model[4bit]", "[/]", "[bold]x", "[link=a]"])

@@ -22,6 +22,11 @@ def cells(markdown: str, head: str) -> list[dict[str, str]]:
     return rows
 
 
+def figures_of(scores: cw.Scores, run: str) -> dict[str, str]:
+    """Every measure of a run, as the whole table has it."""
+    return {row["measure"]: row[run] for row in cells(scores.to_markdown(whole=True), "measure")}
+
+
 def test_halves_go_away_from_zero() -> None:
     """Of 16 answers so many are right: sixteenths are halves of a thousandth, and exact."""
     rows = [
@@ -29,22 +34,22 @@ def test_halves_go_away_from_zero() -> None:
         for right in range(17)
         for n in range(16)
     ]
-    for right, row in enumerate(
-        cells(cw.score(table(*rows)).to_markdown(whole=True), "accuracy")[:17]
-    ):
+    scores = cw.score(table(*rows))
+    for right in range(17):
+        found = figures_of(scores, f"m{right} (probability)")
         share = Decimal(right) / 16
         written = str(share.quantize(Decimal("0.001"), ROUND_HALF_UP)).removeprefix("0")
-        assert row["model"] == f"m{right}"
-        assert row["accuracy"] == row["recall safe"] == written
-        low, high = re.findall(r"\d?\.\d{3}", row["95 %"])
+        value, low, high = re.findall(r"\d?\.\d{3}", found["accuracy"])
+        assert value == written
+        assert found["safe recall"].split()[0] == written
         assert float(low) <= share <= float(high)
 
 
 def test_what_is_undefined_is_a_dash() -> None:
     rows = [judgement("q", side, None) for side in ("safe", "unsafe")]
-    row = cells(cw.score(table(*rows)).to_markdown(whole=True), "accuracy")[0]
-    assert (row["n"], row["read"]) == ("2", ".000")
-    assert {row[name] for name in ("accuracy", "95 %", "F1 safe", "PCC", "Brier")} == {"–"}
+    found = figures_of(cw.score(table(*rows)), "m (probability)")
+    assert (found["n"], found["read"]) == ("2", ".000")
+    assert {found[name] for name in ("accuracy", "f1 safe", "PCC", "Brier")} == {"–"}
 
 
 def test_counts_signs_and_small_p_values() -> None:
@@ -53,7 +58,7 @@ def test_counts_signs_and_small_p_values() -> None:
         table(*(judgement(f"q{n}", "safe", 0.9 if n < right else 0.1) for n in range(1200)))
         for right in (1200, 600)
     ]
-    assert cells(cw.score(both[0]).to_markdown(whole=True), "accuracy")[0]["n"] == "1,200"
+    assert figures_of(cw.score(both[0]), "m (probability)")["n"] == "1,200"
     changed = {row[""]: row for row in cells(cw.compare(*both).to_markdown(), "change")}
     assert (changed["accuracy"]["change"], changed["Brier"]["change"]) == ("-.500", "+.200")
     # With two added queries: -600 / 1202, t(1201) 1.9619 of an error of .01448.

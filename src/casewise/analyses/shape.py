@@ -132,16 +132,15 @@ def figure_label(name: str) -> str:
 
 
 def as_table(one: Analysis) -> Table:
-    """A row a line, a column a figure; the parts of a run under its title."""
-    rows = [
-        Row(
-            [line.part or line.run.title, line.n, *map(line.figures.get, one.columns)],
-            group=line.run.title if line.part else "",
-        )
-        for line in one.lines
-    ]
-    headings = (figure_label(name).replace(" ", "\n", 1) for name in one.columns)
-    columns = [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *headings)]
+    """A row a line, a column a figure; the parts of a single run under their own names."""
+    several = len({line.run for line in one.lines}) > 1
+    rows = []
+    for line in one.lines:
+        name = line.part or line.run.title
+        name = f"{line.run.title}: {line.part}" if several and line.part else name
+        rows.append(Row([name, line.n, *map(line.figures.get, one.columns)]))
+    columns = [Column(""), Column("n", Kind.COUNT)]
+    columns += figures(Kind.ESTIMATE, *map(figure_label, one.columns))
     return Table(columns, rows, f"{one.title} (95 %)", " ".join(one.notes))
 
 

@@ -11,10 +11,8 @@ from casewise.sheets import (
     Table,
     Tone,
     Word,
-    escape,
     json_fields,
-    markdown,
-    terminal,
+    page,
 )
 
 LACKING = 1
@@ -50,11 +48,11 @@ def _sheet(facts: list[MachineFact]) -> Sheet:
     todo = sorted((fact for fact in facts if fact.todo), key=lambda fact: not fact.needed)
     lines = [f"- {fact.name}: {fact.found}; {fact.todo}" for fact in todo]
     table = Table(
-        [Column(""), Column("found")], [Row([fact.name, fact.found], fact.part) for fact in facts]
+        [Column(""), Column(""), Column("found")],
+        [Row([fact.part, fact.name, fact.found]) for fact in facts],
     )
     fields = ("part", "name", "found", "todo", "needed")
-    return Sheet(
-        lambda: terminal(verdict, *lines, "", table),
-        lambda: markdown(escape(verdict.text), "\n".join(map(escape, lines)), table),
+    return page(
+        [verdict, *lines, "", table],
         lambda: {"ready": is_ready(facts), "facts": [json_fields(fact, *fields) for fact in facts]},
     )

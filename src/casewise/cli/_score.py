@@ -31,7 +31,7 @@ from casewise.cli._options import (
 )
 from casewise.errors import UsageError
 from casewise.files import quoted
-from casewise.sheets import Table, to_csv, to_json
+from casewise.sheets import to_csv, to_json
 
 
 class ScoreFormat(StrEnum):
@@ -125,13 +125,13 @@ def score(
         case ScoreFormat.JSON:
             write_out(to_json([row for one in found for row in one.record()]))
         case ScoreFormat.CSV:
-            write_out(to_csv(Table.of_records([row for one in found for row in one.record()])))
+            write_out(to_csv([row for one in found for row in one.record()]))
         case ScoreFormat.MARKDOWN:
             sheets = [reporting.score_sheet(one, whole=every_measure) for one in found]
             write_out("\n".join(one.markdown() for one in sheets))
         case ScoreFormat.TABLE:
             for one in found:
-                _print(one, whole=every_measure)
+                out().print(reporting.score_sheet(one, whole=every_measure).terminal())
             note_grader_error(found[0] if found else [], paths)
             _note_unfinished(table, paths)
 
@@ -148,7 +148,7 @@ def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:
 def print_short(table: polars.DataFrame) -> results.Scores:
     """Print the verdicts on a table in short, by the rules of ``casewise score``."""
     found = results.score_table(table)
-    _print(found)
+    out().print(reporting.score_sheet(found).terminal())
     return found
 
 

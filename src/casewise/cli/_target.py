@@ -7,7 +7,7 @@ import typer
 
 from casewise.cli._console import Format, FormatOption, err, print_as
 from casewise.cli._options import argument, option
-from casewise.sheets import Column, Row, Sheet, Table, markdown, terminal
+from casewise.sheets import Column, Row, Sheet, Table, page
 
 if TYPE_CHECKING:
     from casewise.models import TargetCheck
@@ -54,17 +54,17 @@ def _sheet(found: "TargetCheck") -> Sheet:
         "problem": found.problem,
     }
     table = _table(found)
-    return Sheet(lambda: terminal(table), lambda: markdown(table), lambda: record)
+    return page([table], lambda: record)
 
 
 def _table(found: "TargetCheck") -> Table:
     rows = [
-        Row([name.replace("_", " "), _shown(value)], part)
+        Row([part, name.replace("_", " "), _shown(value)])
         for part, values in _parts(found).items()
         for name, value in values.items()
     ]
     title = f"{found.target.model} ({found.target.given})"
-    return Table([Column(""), Column("")], rows, title)
+    return Table([Column(""), Column(""), Column("")], rows, title)
 
 
 def _shown(value: Any) -> str:

@@ -295,19 +295,21 @@ class Gate(Result[GateRow]):
 
     @property
     def _table(self) -> Table:
+        several = len({row.run.name for row in self.rows}) > 1
         columns = (
+            *([Column("run")] if several else []),
             *(Column("measure"), Column("wanted"), Column("value", Kind.NUMBER)),
             *(Column("change", Kind.CHANGE), Column("bounds", Kind.INTERVAL), Column("verdict")),
         )
         rows = [
             Row(
                 [
+                    *([row.run.name] if several else []),
                     *(row.name, row.demand, row.figures.value.value),
                     row.change if row.rule.compares else "",
                     row.ends if row.has_bounds else "",
                     Word(str(row.verdict), _TONES[row.verdict]),
-                ],
-                group=row.run.name,
+                ]
             )
             for row in self.rows
         ]

@@ -1,15 +1,15 @@
 """Tables for people and for programs. Formats, and never computes."""
 
-from casewise.reporting._graders import grader_sheet, tally_table
-from casewise.reporting._power import plan_sheet
-from casewise.reporting._replay import replay_sheet
-from casewise.reporting._results import sheet_of
-from casewise.reporting._scores import score_sheet
 from casewise.reporting.card import evaluation_card
 from casewise.reporting.case_sets import diff_sheet, pairs_sheet, parts_table
 from casewise.reporting.comparison import comparison_sheet
 from casewise.reporting.describe import audit_sheet, description_sheet
+from casewise.reporting.graders import grader_sheet, tally_table
 from casewise.reporting.page import report_page
+from casewise.reporting.power import plan_sheet
+from casewise.reporting.replay import replay_sheet
+from casewise.reporting.results import sheet_of
+from casewise.reporting.scores import score_sheet
 
 __all__ = [
     "audit_sheet",

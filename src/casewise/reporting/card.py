@@ -7,13 +7,9 @@ from typing import Any
 from casewise import __version__
 from casewise.analyses import as_markdown
 from casewise.judgements import RunRecord, plain_notes, without_paths
-from casewise.reporting._scores import cases_table
-from casewise.reporting.page.table import pinned, run_rows, sheet, titles
+from casewise.reporting.scores import CASES, all_verdicts, cases_table, runs_table
 from casewise.results import Overview, Result, leading, remarks, wording
 from casewise.sheets import Column, Row, Table, code_block, escape, markdown
-
-CASES = 5
-"""Wrong answers that a card lists, without their texts."""
 
 LOG_DIR = "repeat"
 """Folder that the commands write their logs to."""
@@ -39,8 +35,7 @@ def _blocks(overview: Overview) -> Iterator[str]:
     yield f"# Evaluation card: {escape(', '.join(models))}"
     for one in result.leading:
         yield f"**{escape(one.subject)}.** {escape(' '.join(one.said))}"
-    rows = run_rows(overview, result)
-    yield markdown(sheet(rows, titles(overview.scores), pinned(overview)))
+    yield markdown(runs_table(all_verdicts(overview, result), overview.scores.baselines))
     yield (
         f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "
         "query. One part of a safety evaluation, and no certificate."

@@ -9,7 +9,6 @@ from casewise.cases import (
     Case,
     CaseChange,
     CaseSet,
-    FieldChange,
     SetDiff,
     SetPart,
     is_voted,
@@ -18,11 +17,11 @@ from casewise.choices import By
 from casewise.contexts import differing_parameters
 from casewise.dataset import Finding, as_record
 from casewise.errors import SHORT
-from casewise.reporting.describe import Part, finding_lines
+from casewise.reporting.describe import finding_lines
 from casewise.sheets import (
-    Cell,
     Column,
     Kind,
+    Part,
     Row,
     Sheet,
     Table,
@@ -37,17 +36,17 @@ from casewise.sheets import (
 
 def parts_table(parts: Sequence[SetPart], by: By) -> Table:
     """Queries by stratum and part, with sums; shares and cases of each part."""
-    rows = []
-    for stratum in parts[0].queries if by is not By.NONE else ():
-        counts = [part.queries[stratum] for part in parts]
-        rows.append(Row([stratum, *counts, sum(counts)]))
+
+    def row(name: str, counts: Sequence[int]) -> Row:
+        return Row([name, *counts, sum(counts)])
+
+    strata = parts[0].queries if by is not By.NONE else ()
+    rows = [row(stratum, [part.queries[stratum] for part in parts]) for stratum in strata]
     queries = [part.n_queries for part in parts]
-    shares: list[Cell] = [number(one / sum(queries)) for one in queries]
-    cases = [len(part.cases) for part in parts]
     rows += [
-        Row(["queries", *queries, sum(queries)], apart=True),
-        Row(["share", *shares, number(1.0)]),
-        Row(["cases", *cases, sum(cases)]),
+        row("queries", queries),
+        Row(["share", *(number(one / sum(queries)) for one in queries), number(1.0)]),
+        row("cases", [len(part.cases) for part in parts]),
     ]
     heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
     names = (part.name for part in parts)
@@ -56,28 +55,46 @@ def parts_table(parts: Sequence[SetPart], by: By) -> Table:
 
 def diff_sheet(diff: SetDiff, *, reveal: bool) -> Sheet:
     """The two versions, the counts, and every case; texts are their lengths unless revealed."""
-    versions = {"old": diff.old, "new": diff.new}
-    parts: list[Part] = [
-        f"{which}: {one.name}, {len(one.cases)} cases, {one.identity}"
-        for which, one in versions.items()
-    ]
-    parts += [_diff_counts(diff), *_changed_lines(diff, reveal=reveal)]
+    return page(_diff_parts(diff, reveal=reveal), lambda: _diff_record(diff, reveal=reveal))
 
-    def record() -> dict[str, Any]:
-        changes = {
-            name: [_change_record(change, reveal=reveal) for change in getattr(diff, name)]
-            for name in ("changed", "reworded")
-        }
-        return {
-            "same": diff.same,
-            **{which: _set_record(one) for which, one in versions.items()},
-            **json_fields(diff, "unchanged", "reordered"),
-            "added": [_case_record(case) for case in diff.added],
-            "removed": [_case_record(case) for case in diff.removed],
-            **changes,
-        }
 
-    return page(parts, record)
+def _diff_parts(diff: SetDiff, *, reveal: bool) -> Iterator[Part]:
+    for which, one in (("old", diff.old), ("new", diff.new)):
+        yield f"{which}: {one.name}, {len(one.cases)} cases, {one.identity}"
+    yield _diff_counts(diff)
+    for kind, cases in (("added", diff.added), ("removed", diff.removed)):
+        yield from (f"{kind}: {_name(case)}" for case in cases)
+    for change in (*diff.changed, *diff.reworded):
+        renamed = change.old.id != change.new.id
+        head = f"{change.old.id} is now {_name(change.new)}" if renamed else _name(change.new)
+        yield f"\n{'reworded' if renamed else 'changed'}: {head}"
+        for field in change.fields:
+            old, new = (
+                _short(one, hides=field.is_text and not reveal) for one in (field.old, field.new)
+            )
+            yield f"{field.field}: {old} -> {new}"
+        if change.moves_votes:
+            yield Word(
+                "people voted on this text; their votes would come to stand on another", Tone.BAD
+            )
+
+
+def _diff_record(diff: SetDiff, *, reveal: bool) -> dict[str, Any]:
+    def sides(one: CaseSet) -> dict[str, Any]:
+        return {**json_fields(one, "name", "version", "hash"), "cases": len(one.cases)}
+
+    changes = {
+        name: [_change_record(change, reveal=reveal) for change in getattr(diff, name)]
+        for name in ("changed", "reworded")
+    }
+    return {
+        "same": diff.same,
+        **{"old": sides(diff.old), "new": sides(diff.new)},
+        **json_fields(diff, "unchanged", "reordered"),
+        "added": [_case_record(case) for case in diff.added],
+        "removed": [_case_record(case) for case in diff.removed],
+        **changes,
+    }
 
 
 def _diff_counts(diff: SetDiff) -> str:
@@ -89,28 +106,8 @@ def _diff_counts(diff: SetDiff) -> str:
     return f"{counts}, {diff.unchanged} unchanged.{order}"
 
 
-def _changed_lines(diff: SetDiff, *, reveal: bool) -> Iterator[Part]:
-    for kind, cases in (("added", diff.added), ("removed", diff.removed)):
-        yield from (f"{kind}: {_name(case)}" for case in cases)
-    for change in (*diff.changed, *diff.reworded):
-        renamed = change.old.id != change.new.id
-        head = f"{change.old.id} is now {_name(change.new)}" if renamed else _name(change.new)
-        yield f"\n{'reworded' if renamed else 'changed'}: {head}"
-        yield from (_line(field, reveal=reveal) for field in change.fields)
-        if change.moves_votes:
-            yield Word(
-                "people voted on this text; their votes would come to stand on another", Tone.BAD
-            )
-
-
 def _name(case: Case) -> str:
     return "  ".join([case.id, case.intended or "none", case.category or ""]).rstrip()
-
-
-def _line(change: FieldChange, *, reveal: bool) -> str:
-    hides = change.is_text and not reveal
-    old, new = (_short(value, hides=hides) for value in (change.old, change.new))
-    return f"{change.field}: {old} -> {new}"
 
 
 def _short(value: Any, *, hides: bool) -> str:
@@ -123,10 +120,6 @@ def _short(value: Any, *, hides: bool) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
 
 
-def _set_record(one: CaseSet) -> dict[str, Any]:
-    return {**json_fields(one, "name", "version", "hash"), "cases": len(one.cases)}
-
-
 def _case_record(case: Case) -> dict[str, Any]:
     return json_fields(case, "id", "query_id", "category", "intended")
 
@@ -134,12 +127,10 @@ def _case_record(case: Case) -> dict[str, Any]:
 def _change_record(change: CaseChange, *, reveal: bool) -> dict[str, Any]:
     fields = []
     for one in change.fields:
-        hides = one.is_text and not reveal
         sides = {"old": one.old, "new": one.new}
-        shown = {
-            side: _short(value, hides=True) if hides else value for side, value in sides.items()
-        }
-        fields.append({"field": one.field, **shown})
+        if one.is_text and not reveal:
+            sides = {side: _short(value, hides=True) for side, value in sides.items()}
+        fields.append({"field": one.field, **sides})
     return {
         "old_id": change.old.id,
         **_case_record(change.new),
@@ -162,16 +153,11 @@ def pairs_sheet(cases: Sequence[Case], findings: Sequence[Finding]) -> Sheet:
         }
         for query, pair in pairs.items()
     ]
-    table = Table.of_records(
-        [
-            {
-                name: ", ".join(value) if isinstance(value, list) else value
-                for name, value in record.items()
-            }
-            for record in records
-        ]
-    )
+    rows = [
+        {name: ", ".join(one) if isinstance(one, list) else one for name, one in record.items()}
+        for record in records
+    ]
     return page(
-        [table, *finding_lines(findings, len(cases))],
+        [Table.of_records(rows), *finding_lines(findings, len(cases))],
         lambda: {"pairs": records, "findings": as_record(findings)},
     )

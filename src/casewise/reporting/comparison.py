@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from casewise.choices import Family
 from casewise.measures import family_of, find
 from casewise.replies import correction_method, correction_notes
-from casewise.reporting._scores import CASES, cases_table
+from casewise.reporting.scores import CASES, cases_table
 from casewise.results import (
     Comparison,
     Comparisons,
@@ -19,6 +19,7 @@ from casewise.results import (
 from casewise.sheets import (
     Column,
     Kind,
+    Part,
     Row,
     Sheet,
     Table,
@@ -45,7 +46,7 @@ def comparison_sheet(result: Comparisons, *, whole: bool = False) -> Sheet:
     return page(parts, result.record)
 
 
-def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[Table | Word | str]:
+def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[Part]:
     tones = {one.tone for one in verdict.figures if one.tone and one.is_real}
     state, sentence = verdict.said
     yield from (f"Before: {compared.before}", f"After: {compared.after}", state)
@@ -88,7 +89,7 @@ def _whole(differences: tuple[Difference, ...], title: str) -> Table:
     columns = [
         *(Column(""), *figures(Kind.NUMBER, "before", "after"), Column("change", Kind.CHANGE)),
         *(Column("95 %", Kind.INTERVAL), *figures(Kind.P_VALUE, "p", "Holm")),
-        Column("detect-\nable", Kind.NUMBER),
+        Column("detectable", Kind.NUMBER),
     ]
     rows = []
     withheld: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """Views of descriptions and audits of a data set: what matters first, findings, tables; JSON."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from casewise.dataset import (
@@ -18,6 +18,7 @@ from casewise.errors import some
 from casewise.sheets import (
     Column,
     Kind,
+    Part,
     Row,
     Sheet,
     Table,
@@ -37,8 +38,6 @@ SHOWN = 3
 """Cases of a finding, and pieces of their texts, that people are shown; JSON has all."""
 
 _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.DOUBT, Level.NOTE: Tone.GOOD}
-
-Part = Table | Word | str
 
 
 def finding_lines(found: Sequence[Finding], total: int, *, reveal: bool = False) -> Iterator[Part]:
@@ -64,9 +63,15 @@ def _size(found: Finding) -> str:
 
 def description_sheet(one: Description) -> Sheet:
     """What the context does to votes, the findings, and the tables."""
-    parts: list[Part] = [*_moved(one.context_effect), _opening(one), *one.shape.sentences()]
-    parts += finding_lines(one.findings, one.cases)
-    return page([*parts, *_tables(one)], lambda: as_record(one))
+    return page(_description(one), lambda: as_record(one))
+
+
+def _description(one: Description) -> Iterator[Part]:
+    yield from (*_moved(one.context_effect), _opening(one), *one.shape.sentences())
+    yield from finding_lines(one.findings, one.cases)
+    if one.voted:
+        tables = (_effects(one), _contexts(one), _groups(one), *_people(one))
+        yield from (table for table in tables if table.rows)
 
 
 def _moved(effect: ContextEffect) -> Iterator[str]:
@@ -92,10 +97,9 @@ def _opening(one: Description) -> str:
     if one.arms["safe"] or one.arms["unsafe"] or not (one.arms["none"] or one.arms["unknown"]):
         arms.append(f"intended safe {one.arms['safe']}, unsafe {one.arms['unsafe']}")
     if one.arms["none"]:
-        meant = ", ".join(f"{count} {side}" for side, count in sorted(one.meant_alone.items()))
-        arms.append(
-            f"without context {one.arms['none']}{meant and f', which the authors mean: {meant}'}"
-        )
+        meant = ", ".join(f"{n} {side}" for side, n in sorted(one.meant_alone.items()))
+        authors = f", which the authors mean: {meant}" if meant else ""
+        arms.append(f"without context {one.arms['none']}{authors}")
     if one.arms["unknown"]:
         arms.append(f"intention unknown {one.arms['unknown']}")
     return (
@@ -105,95 +109,72 @@ def _opening(one: Description) -> str:
     )
 
 
-def _tables(one: Description) -> Iterator[Table]:
-    """The tables; those about votes only where there are any."""
-    if not one.voted:
-        return
-    for table in (_effects(one), _contexts(one), _groups(one), _people(one)):
-        if table.rows:
-            yield table
+def _grid(title: str, things: Mapping[str, Any], rows: Mapping[str, str], note: str = "") -> Table:
+    """Table with a column for each thing, and a row for each of its figures by name."""
+    found = [
+        Row([heading, *(_text(name, getattr(thing, name)) for thing in things.values())])
+        for name, heading in rows.items()
+        if things
+    ]
+    return Table([Column(""), *figures(Kind.ESTIMATE, *things)], found, title, note)
 
 
-def _columns(
-    title: str, columns: Mapping[str, Any], rows: Mapping[str, Callable[[Any], str]], note: str = ""
-) -> Table:
-    """Table with a column for each thing, and a row for each of its figures."""
-    return Table(
-        [Column(""), *figures(Kind.NUMBER, *columns)],
-        [Row([name, *map(cell, columns.values())]) for name, cell in rows.items() if columns],
-        title,
-        note,
-    )
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        return " and ".join(map(count, value))
+    if isinstance(value, float):
+        return p_value(value) if name == "p" else number(value)
+    return estimate(value)
 
 
 def _effects(one: Description) -> Table:
     """Effect of the context on votes, a column for each two types of context."""
     effects = [one.context_effect, *one.against_none.values()]
-    rows: dict[str, Callable[[ContextEffect], str]] = {
-        "safe votes": lambda effect: " and ".join(map(count, effect.safe_votes)),
-        "votes": lambda effect: " and ".join(map(count, effect.votes)),
-        "difference of shares": lambda effect: number(effect.difference.value),
-        "95 %, clustered by query": lambda effect: interval(effect.difference.interval),
-        "z, clustered by query": lambda effect: number(effect.clustered_z, 2),
-        "p, clustered by query": lambda effect: p_value(effect.p),
-        "mean difference of cases": lambda effect: number(effect.mean_difference),
-        "Cohen's h": lambda effect: number(effect.cohen_h),
-        "odds ratio (Mantel-Haenszel)": lambda effect: number(effect.mantel_haenszel_or, 2),
+    rows = {
+        "safe_votes": "safe votes",
+        "votes": "votes",
+        "difference": "difference of shares",
+        "p": "p, clustered by query",
+        "cohen_h": "Cohen's h",
+        "mantel_haenszel_or": "odds ratio (Mantel-Haenszel)",
     }
-    columns = {"\nagainst ".join(one.arms): one for one in effects if any(one.votes)}
-    return _columns("What the context does to votes", columns, rows)
+    found = {" against ".join(effect.arms): effect for effect in effects if any(effect.votes)}
+    return _grid("What the context does to votes (95 %, clustered by query)", found, rows)
 
 
 def _contexts(one: Description) -> Table:
     """Share of pairs of contexts, and of cases without and with one, whose labels differ."""
     found = {"any two contexts": one.contexts, "without and with": one.seen}
-    # One pair is no share of pairs.
-    told = {name: flips for name, flips in found.items() if flips is not None and flips.pairs > 1}
+    rows, notes = [], []
     share = one.vote_share
-    notes = [
-        f"Of the variance of votes, {number(share.value)} is between contexts of one query "
-        f"({share.reason or f'95 % {interval(share.interval)}'})."
-        if one.contexts is not None and not math.isnan(share.value)
-        else "",
-        *(flips.people_flips.reason for flips in told.values()),
-    ]
+    if one.contexts is not None and not math.isnan(share.value):
+        notes.append(
+            f"Of the variance of votes, {number(share.value)} is between contexts of one query "
+            f"({share.reason or f'95 % {interval(share.interval)}'})."
+        )
+    for name, flips in found.items():
+        # One pair is no share of pairs.
+        if flips is not None and flips.pairs > 1:
+            rows.append(Row([name, flips.queries, flips.pairs, flips.people_flips]))
+            notes.append(flips.people_flips.reason)
+    columns = [Column("of a query"), *figures(Kind.COUNT, "queries", "pairs")]
     return Table(
-        [
-            Column("of a query"),
-            *figures(Kind.COUNT, "queries", "pairs"),
-            Column("effective\nqueries", Kind.NUMBER, 1),
-            Column("labels differ", Kind.SHARE),
-            Column("95 %", Kind.INTERVAL),
-        ],
-        [
-            Row(
-                [
-                    *(name, flips.queries, flips.pairs, flips.effective_queries),
-                    *(flips.people_flips.value, flips.people_flips.interval),
-                ]
-            )
-            for name, flips in told.items()
-        ],
+        [*columns, Column("labels differ (95 %)", Kind.ESTIMATE)],
+        rows,
         "Do contexts of one query change what most people say?",
         " ".join(filter(None, notes)),
     )
 
 
 def _groups(one: Description) -> Table:
-    return Table(
-        [
-            Column("between"),
-            Column("groups", Kind.COUNT),
-            Column("H", Kind.NUMBER, 2),
-            Column("p", Kind.P_VALUE),
-        ],
-        [
-            Row([_GROUPS[name], test.groups, test.statistic, test.p])
-            for name, test in one.kruskal_wallis.items()
-            if test.groups > 1
-        ],
-        "Do safe rates differ? (Kruskal-Wallis)",
-    )
+    columns = [Column("between"), Column("groups", Kind.COUNT), Column("H", Kind.NUMBER, 2)]
+    rows = [
+        Row([_GROUPS[name], test.groups, test.statistic, test.p])
+        for name, test in one.kruskal_wallis.items()
+        if test.groups > 1
+    ]
+    title = "Do safe rates differ? (Kruskal-Wallis)"
+    return Table([*columns, Column("p", Kind.P_VALUE)], rows, title)
 
 
 _GROUPS = {
@@ -203,41 +184,34 @@ _GROUPS = {
     "context_type": "types of context",
 }
 
-_PARTS = {"all": "all\ncases", "none": "no\ncontext"}
+_PARTS = {"all": "all cases", "none": "no context"}
 
 
-def _people(one: Description) -> Table:
+def _people(one: Description) -> Iterator[Table]:
     """Agreement, and the best that anybody could do, a column for each type of context."""
-
-    def coefficient(name: str) -> Callable[[str], str]:
-        # The interval stands below.
-        return lambda part: (
-            estimate(getattr(one.agreement[part], name)).replace(" (", "\n").removesuffix(")")
-        )
-
-    def best(name: str) -> Callable[[str], str]:
-        return lambda part: number(getattr(one.ceiling[part], name))
-
-    parts = [part for part, agreed in one.agreement.items() if agreed.votes or part == "all"]
-    rows = {title: coefficient(name) for name, title in _COEFFICIENTS.items()}
-    if not one.sequential_votes:
-        rows |= {title: best(name) for name, title in _CEILINGS.items()}
-    reasons = {
-        getattr(one.agreement[part], name).reason: None for part in parts for name in _COEFFICIENTS
+    parts = {
+        _PARTS.get(part, f"{part} contexts"): part
+        for part, agreed in one.agreement.items()
+        if agreed.votes or part == "all"
     }
-    return _columns(
-        "Do people agree, and how well could anybody do? (95 %)",
-        {_PARTS.get(part, f"{part}\ncontexts"): part for part in parts},
-        rows,
-        " ".join(
-            [
-                *(f"No interval: {reason}." for reason in reasons if reason),
-                "One person: against the others. Panel: as many new people. Oracle: knows each "
-                "case's true rate (beta-binomial), so that nobody beats it but by luck. All "
-                "against the votes.",
-            ]
-        ),
-    )
+    agreement = {name: one.agreement[part] for name, part in parts.items()}
+    reasons = {
+        getattr(agreed, name).reason: None
+        for agreed in agreement.values()
+        for name in _COEFFICIENTS
+    }
+    note = " ".join(f"No interval: {reason}." for reason in reasons if reason)
+    yield _grid("Do people agree? (95 %)", agreement, _COEFFICIENTS, note)
+    if not one.sequential_votes:
+        ceilings = {name: one.ceiling[part] for name, part in parts.items()}
+        yield _grid(
+            "How well could anybody do?",
+            ceilings,
+            _CEILINGS,
+            "One person: against the others. Panel: as many new people. Oracle: knows each case's "
+            "true rate (beta-binomial), so that nobody beats it but by luck. All against the "
+            "votes.",
+        )
 
 
 _COEFFICIENTS = {
@@ -261,18 +235,17 @@ _CEILINGS = {
 
 def audit_sheet(one: Audit, *, reveal: bool) -> Sheet:
     """The findings, worst first, then the figures that they rest on."""
-    parts: list[Part] = [_audited(one), *finding_lines(one.findings, one.cases, reveal=reveal)]
-    tables = (_guesses(one), _words(one), _parameters(one))
-    parts += [table for table in tables if table.rows]
-    return page(parts, lambda: audit_record(one, reveal=reveal))
+    return page(_audit(one, reveal=reveal), lambda: audit_record(one, reveal=reveal))
 
 
-def _audited(one: Audit) -> str:
+def _audit(one: Audit, *, reveal: bool) -> Iterator[Part]:
     sided = f" ({one.pairs} in a safe and an unsafe context)" if one.pairs else ""
-    return (
+    yield (
         f"{one.name}: {plural(one.cases, 'case')} of {plural(one.queries, 'query')}{sided}, "
         f"{plural(one.categories, 'category')} (hash {one.dataset_hash})"
     )
+    yield from finding_lines(one.findings, one.cases, reveal=reveal)
+    yield from (table for table in (_guesses(one), _words(one), _parameters(one)) if table.rows)
 
 
 def _guesses(one: Audit) -> Table:
@@ -282,18 +255,10 @@ def _guesses(one: Audit) -> Table:
         "words of the query": leaked.query,
         "lengths of the context": leaked.lengths,
     } | {f"words of {name}": guess for name, guess in leaked.parameters.items()}
+    rows = [Row([name, guess.accuracy, guess.chance]) for name, guess in guesses.items()]
     return Table(
-        [
-            Column("from"),
-            Column("accuracy", Kind.SHARE),
-            Column("95 %", Kind.INTERVAL),
-            Column("chance", Kind.SHARE),
-        ],
-        [
-            Row([name, guess.accuracy.value, guess.accuracy.interval, guess.chance])
-            for name, guess in guesses.items()
-            if leaked.context.cases
-        ],
+        [Column("from"), Column("accuracy (95 %)", Kind.ESTIMATE), Column("chance", Kind.SHARE)],
+        rows if leaked.context.cases else [],
         "How well is the intended side guessed from the surface?",
         f"Logistic regression on words that are there or not, {leaked.groups} groups of queries "
         "that share no context, in ten folds; the interval is clustered by group.",
@@ -302,16 +267,11 @@ def _guesses(one: Audit) -> Table:
 
 def _words(one: Audit) -> Table:
     guess = one.leakage.context
+    words = guess.words if guess.beyond_chance > 0 else ()
+    columns = [Column("word"), Column("weight", Kind.CHANGE, 2)]
     return Table(
-        [
-            Column("word"),
-            Column("weight", Kind.CHANGE, 2),
-            *figures(Kind.COUNT, "cases\nsafe", "cases\nunsafe"),
-        ],
-        [
-            Row([word.word, word.weight, word.safe, word.unsafe])
-            for word in (guess.words if guess.beyond_chance > 0 else ())
-        ],
+        [*columns, *figures(Kind.COUNT, "cases safe", "cases unsafe")],
+        [Row([word.word, word.weight, word.safe, word.unsafe]) for word in words],
         "Words that carry the guess from the context",
         "Weight: mean log-odds of safe over the folds, of words with one sign in all of them. "
         "Listed where the guess is beyond chance.",
@@ -319,20 +279,9 @@ def _words(one: Audit) -> Table:
 
 
 def _parameters(one: Audit) -> Table:
-    return Table(
-        [
-            Column(""),
-            *figures(Kind.COUNT, "con-\ntexts", "safe", "unsafe"),
-            Column("differs\nin pairs", Kind.COUNT),
-        ],
-        [
-            Row(
-                [
-                    *(name, used.present, used.safe, used.unsafe),
-                    f"{used.differs} of {used.pairs}",
-                ]
-            )
-            for name, used in one.parameters.items()
-        ],
-        "Parameters",
-    )
+    columns = [Column(""), *figures(Kind.COUNT, "contexts", "safe", "unsafe", "differs in pairs")]
+    rows = [
+        Row([name, used.present, used.safe, used.unsafe, f"{used.differs} of {used.pairs}"])
+        for name, used in one.parameters.items()
+    ]
+    return Table(columns, rows, "Parameters")

@@ -55,7 +55,7 @@ FRAMING = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One of the four figures of a run; in a comparison, beside the run before."""
+    """One of the five figures of a run; in a comparison, beside the run before."""
 
     title: str
     share: Share
@@ -84,7 +84,10 @@ class Figure:
     def _text(self, share: Share) -> str:
         if share.value != share.value:
             return "–"
-        return hits_of(share.value, self.size) if self.size < LEAST_OF_100 else str(share)
+        if self.size >= LEAST_OF_100:
+            return str(share)
+        ends = f" ({share.ends} %)" if share.known else ""
+        return f"{hits_of(share.value, self.size)}{ends}"
 
     @property
     def change_text(self) -> str:
@@ -504,7 +507,7 @@ class Verdict:
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """Follows, changes where people don't, over-refusal, under-refusal."""
+        """Follows, changes where people don't, over-refusal, under-refusal, right answers."""
         return tuple(_figures(self.score, self.comparison))
 
 
@@ -524,13 +527,14 @@ def state_words(score: Score) -> str:
     return words
 
 
-def figure_titles(acts: Iterable[bool], people: bool) -> tuple[str, str, str, str]:
-    """Titles of the four figures, of judges, of models that act, or of both."""
+def figure_titles(acts: Iterable[bool], people: bool) -> tuple[str, ...]:
+    """Titles of the five figures, of judges, of models that act, or of both."""
     over, under = map(first_upper, mistake_verbs(acts))
     who = "people" if people else "labels"
     return (
         *("Follows changes", f"Changes where {who} don't"),
         *(f"{over} what is fine", f"{under} what is not"),
+        "Right",
     )
 
 
@@ -539,31 +543,35 @@ def _figures(score: Score, compared: Comparison | None) -> Iterable[Figure]:
     if score.of_pairs:
         return
     is_void = score.mass < LOW_MASS or nothing_counts(score)
-    names = (*FOLLOWING, *mistake_measures(score))
+    names = (*FOLLOWING, *mistake_measures(score), score.headline)
     changes = {one.metric: one for one in compared.differences} if compared else {}
-    before = four_shares(compared.scores[0]) if compared else (None,) * 4
-    for name, title, share, earlier in zip(names, titles, four_shares(score), before, strict=True):
+    shares = five_shares(score)
+    before = five_shares(compared.scores[0]) if compared else [None] * len(shares)
+    for name, title, share, earlier in zip(names, titles, shares, before, strict=True):
         one = score.measures[name]
         size = one.pairs if name in FOLLOWING else one.size
         if is_void:
             share = UNKNOWN
         figure = Figure(title, share, size, score.coin.get(name, math.nan), earlier)
-        yield _with_change(figure, changes[name], name) if name in changes else figure
+        is_good = name in ("follows", score.headline)
+        found = changes.get(name)
+        yield _with_change(figure, found, name, is_good=is_good) if found else figure
 
 
-def _with_change(figure: Figure, found: Difference, name: str) -> Figure:
+def _with_change(figure: Figure, found: Difference, name: str, *, is_good: bool) -> Figure:
     change = Share.of(found.difference)
     change = change.negative if name.endswith("recall") else change
     if found.is_open or not change.known:
         return figure
-    is_better = (change.value > 0) is (name == "follows")
+    is_better = (change.value > 0) is is_good
     tone = (Tone.GOOD if is_better else Tone.BAD) if change.value else None
     return replace(figure, change=change, tone=tone, is_real=found.is_more_than_chance)
 
 
-def four_shares(score: Score) -> tuple[Share, ...]:
-    """Shares of the four figures."""
-    return (*(Share.of(score.measures[name]) for name in FOLLOWING), *refusals(score))
+def five_shares(score: Score) -> tuple[Share, ...]:
+    """Shares of the five figures."""
+    following = (Share.of(score.measures[name]) for name in FOLLOWING)
+    return (*following, *refusals(score), Share.of(score.right))
 
 
 PINNED = {"one-person": "one person", "ceiling": "ceiling", "intended": "what the authors meant"}
@@ -575,8 +583,7 @@ def pinned_rows(
 ) -> Mapping[str, tuple[Share, ...]]:
     """Shares that runs are held against: a coin with their own rates, one person, the ceiling.
 
-    The four figures, and the share of right answers. Of several runs the coin is the mean of their
-    coins; of several data sets there are no people.
+    Of several runs the coin is the mean of their coins; of several data sets there are no people.
     """
     coins = [
         (*(one.score.coin.get(name, math.nan) for name in FOLLOWING), *_coin_shares(one.evidence))
@@ -590,8 +597,7 @@ def pinned_rows(
     for name, title in PINNED.items():
         scores = [one for one in baselines if one.condition.model == f"baseline:{name}"]
         if len(scores) == 1:
-            right = Share.of(scores[0].right)
-            found[title] = (*four_shares(scores[0]), right)
+            found[title] = five_shares(scores[0])
     return {name: row for name, row in found.items() if any(one.value == one.value for one in row)}
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from casewise.analyses import Analysis, Figure, as_records, figure_label
 from casewise.protocols import RunCondition
-from casewise.reporting.page.names import run_names
+from casewise.reporting.scores import run_names
 from casewise.sheets import interval, number, signed
 
 MOST_LINES = 100

@@ -16,7 +16,8 @@ from casewise.analyses import as_table
 from casewise.reporting.page import asset, script_hash
 from casewise.reporting.page.cases import browser_payload
 from casewise.reporting.page.charts import draw, numbers
-from casewise.reporting.page.table import is_bad, pinned, run_rows, titles
+from casewise.reporting.page.rows import is_bad, run_rows
+from casewise.reporting.scores import all_verdicts, pinned, titles
 from casewise.results import (
     NO_TREND,
     Overview,
@@ -27,7 +28,7 @@ from casewise.results import (
     remarks,
     wording,
 )
-from casewise.sheets import count, plural, to_html
+from casewise.sheets import count, plural
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 """Escapes in JSON for characters that could end a script element or start a comment."""
@@ -85,10 +86,8 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         first=[(one, is_bad(one) or not one.is_told) for one in result.leading],
         rows=run_rows(overview, result),
         heads=titles(overview.scores),
-        pinned=pinned(overview),
-        analyses=[
-            (one, draw(one, runs), to_html(as_table(one), f"table-{one.id}")) for one in analyses
-        ],
+        pinned=pinned(all_verdicts(overview, result), overview.scores.baselines),
+        analyses=[(one, draw(one, runs), as_table(one)) for one in analyses],
         missing=[one.missing for one in scores.analyses if not one.lines and one.missing],
         notes=[*notes, *remarks(overview.scores), *_shape(overview)],
         reveal=reveal,

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from casewise.errors import UsageError
-from casewise.sheets import Cell, Code, Column, Row, Table, markdown, money
+from casewise.sheets import Column, Row, Table, markdown, money
 from casewise_study.study.language import HEADING, paragraphs
 from casewise_study.study.planning import PROLIFIC_RETURN, forecast
 from casewise_study.study.schema import Study
@@ -72,8 +72,7 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
     reward = body["reward"]
     pay = money(reward / 100, study.pay.currency) if reward else "not set in the study file"
     back = study.recruitment.return_url or "not set in the study file"
-    fields: list[tuple[str, Cell]] = [
-        ("Study URL", Code(body["external_study_url"])),
+    fields = [
         ("Participant ids", "by URL parameters"),
         (
             "Secured external URL",
@@ -88,12 +87,13 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
         ("Content warning", "yes: sensitive"),
     ]
     codes = [
-        Row([Code(code["code"]), code["code_type"], code["actions"][0]["action"]])
+        Row([code["code"], code["code_type"], code["actions"][0]["action"]])
         for code in body["completion_codes"]
     ]
     return markdown(
         "# To paste into Prolific",
         f"Study `{body['internal_name']}`. The same for Prolific's API is in `study.json`.",
+        f"Study URL: `{body['external_study_url']}`",
         Table([Column("field"), Column("value")], list(map(Row, fields))),
         f"People come back by `{PROLIFIC_RETURN}`; in the study file `recruitment.return_url` is "
         f"`{back}`.",

@@ -9,24 +9,23 @@ from casewise.sheets import (
     Cell,
     Column,
     Kind,
+    Part,
     Row,
     Sheet,
     Table,
     Tone,
     Word,
     count,
-    escape,
     figures,
     interval,
     json_fields,
-    markdown,
     number,
-    terminal,
+    page,
 )
 from casewise.statistics import RareRate
 
 SHOWN = 10
-"""Conversations of each kind that a terminal lists; Markdown and JSON have all."""
+"""Conversations of each kind that are listed; JSON has all."""
 
 Texts = Mapping[str, ReplayTexts]
 
@@ -36,29 +35,20 @@ def replay_sheet(found: ReplayReport, texts: Texts) -> Sheet:
 
     In JSON, what does not apply is absent.
     """
-    said, remarks = list(_sentences(found)), list(_remarks(found))
-    table = _table(found)
-    return Sheet(
-        lambda: terminal(*said, "", table, *remarks, *_listed(found, texts, SHOWN)),
-        lambda: markdown(
-            *map(_plain, (*said, *remarks)),
-            table,
-            *map(_plain, _listed(found, texts, len(found.changed))),
-        ),
-        lambda: _records(found, texts),
-    )
+    return page(_parts(found, texts), lambda: _records(found, texts))
 
 
-def _plain(line: Word | str) -> str:
-    return escape(line.text if isinstance(line, Word) else line)
+def _parts(found: ReplayReport, texts: Texts) -> Iterator[Part]:
+    yield from _sentences(found)
+    yield from ("", _table(found))
+    yield from _remarks(found)
+    yield from _listed(found, texts)
 
-
-# --- in words -----------------------------------------------------------------------------------
 
 _TONES = {ReplyChange.REFUSED: Tone.BAD, ReplyChange.ANSWERED: Tone.DOUBT}
 
 
-def _sentences(found: ReplayReport) -> Iterator[Word | str]:
+def _sentences(found: ReplayReport) -> Iterator[Part]:
     """Number of changed replies in 1,000, with its bounds, by kind of change."""
     overall = found.rates[0]
     several = found.turns > found.conversations
@@ -96,16 +86,11 @@ def _remarks(found: ReplayReport) -> Iterator[str]:
 
 
 def _table(found: ReplayReport) -> Table:
-    columns = [
-        Column("category"),
-        *figures(Kind.COUNT, "turns", "asked and\ncompared"),
-        *figures(Kind.COUNT, "newly\nrefused"),
-        Column("of all (95 %)", Kind.ESTIMATE, digits=4),
-        *figures(Kind.COUNT, "newly\nanswered"),
-        Column("of all (95 %)", Kind.ESTIMATE, digits=4, key="answered, of all (95 %)"),
-    ]
-    rows = [Row(_cells(one), apart=place == 1) for place, one in enumerate(found.rates)]
+    columns = [Column("category"), *figures(Kind.COUNT, "turns", "asked and compared")]
+    for change in ReplyChange:
+        columns += [Column(str(change), Kind.COUNT), Column("of all (95 %)", Kind.ESTIMATE, 4)]
     note = "Intervals of categories are each for itself: of 20, one misses by chance."
+    rows = [Row(_cells(one)) for one in found.rates]
     return Table(columns, rows, "Changed replies", note if len(rows) > 1 else "")
 
 
@@ -115,27 +100,24 @@ def _cells(one: ChangeRates) -> list[Cell]:
     return [name, one.turns, refused.size, refused.events, refused, answered.events, answered]
 
 
-def _listed(found: ReplayReport, texts: Texts, most: int) -> Iterator[Word | str]:
+def _listed(found: ReplayReport, texts: Texts) -> Iterator[Part]:
     """The conversations to read: ids, lines and classes; texts where they are shown."""
     for change in ReplyChange:
         of_kind = [one for one in found.changed if one.change is change]
         if not of_kind:
             continue
         yield f"To read, {change} ({found.file}):"
-        for one in of_kind[:most]:
+        for one in of_kind[:SHOWN]:
             words = [one.conversation, f"line {one.line}", f"{one.before} to {one.after}"]
             yield Word("  ".join(["", *words, one.category or ""]).rstrip(), _TONES[change])
             if (said := texts.get(one.case_id)) is not None:
                 yield f"    asked: {said.query}"
                 yield f"    before: {said.old}"
                 yield f"    after: {said.new}"
-        if len(of_kind) > most:
-            yield f"  ... and {count(len(of_kind) - most)} more (--format json lists all)"
+        if len(of_kind) > SHOWN:
+            yield f"  ... and {count(len(of_kind) - SHOWN)} more (--format json lists all)"
     if found.changed and not texts:
         yield "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them."
-
-
-# --- for programs -------------------------------------------------------------------------------
 
 
 def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:

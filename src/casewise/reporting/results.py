@@ -4,8 +4,8 @@ from functools import singledispatch
 from typing import Any
 
 from casewise.analyses import as_table
-from casewise.reporting._scores import score_sheet
 from casewise.reporting.comparison import comparison_sheet
+from casewise.reporting.scores import score_sheet
 from casewise.results import Comparisons, Result, Scores, Trend
 from casewise.sheets import Sheet, page
 

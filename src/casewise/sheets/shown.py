@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from casewise.sheets._formats import markdown_to_html, to_json
+from casewise.sheets.forms import markdown_to_html, to_json
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,9 +1,9 @@
-"""Views of answers to questions of power: sentences and tables; JSON."""
+"""Views of answers to questions of power: a sentence each."""
 
 from dataclasses import fields
 
 from casewise.choices import PowerInputs, PowerTest
-from casewise.sheets import Column, Row, Sheet, Table, markdown, number, rounded, terminal
+from casewise.sheets import Sheet, number, page, rounded
 from casewise.statistics import Answer, Plan, Quantity, as_plan_record
 
 _TESTS = {
@@ -12,9 +12,6 @@ _TESTS = {
 }
 
 _NONINFERIORITY = "test that a model is not worse than another by a margin, on the same cases"
-
-_PER = {Quantity.VOTES: "votes a case"}
-"""Names of quantities whose own name doesn't say what they are counted by."""
 
 _TOTALS = {
     Quantity.VOTES: "votes on the two cases of a pair",
@@ -38,46 +35,30 @@ def answer_text(answer: Answer, inputs: PowerInputs) -> str:
         case Quantity.DIFFERENCE:
             points = f"{rounded(100 * value, 1):.1f} points in a hundred"
             return f"the smallest difference of accuracy found is {number(value, 4)} ({points})"
-    return _count_text(answer)
-
-
-def _count_text(answer: Answer) -> str:
-    name = _PER.get(answer.quantity, answer.quantity.value)
+    name = "votes a case" if answer.quantity is Quantity.VOTES else answer.quantity.value
     text = f"{answer.needed} {name}"
-    if answer.value != answer.needed:
-        text = f"{number(answer.value, 2)} {name}, so {answer.needed}"
+    if value != answer.needed:
+        text = f"{number(value, 2)} {name}, so {answer.needed}"
     if answer.quantity in _TOTALS:
         text += f" ({answer.total} {_TOTALS[answer.quantity]})"
-    if answer.power is not None:
-        text += f", with power {number(answer.power)}"
-    return text
-
-
-def plan_heading(inputs: PowerInputs) -> str:
-    """The test, its sides and its level."""
-    sides = "two-sided" if inputs.two_sided else "one-sided"
-    test = _TESTS[inputs.test] if inputs.margin is None else _NONINFERIORITY
-    return f"{test}, {sides}, alpha {number(inputs.alpha, 4).rstrip('0')}"
-
-
-def given_text(inputs: PowerInputs) -> str:
-    """The other inputs, defaults included."""
-    ordered = sorted(fields(inputs), key=lambda field: field.name in ("n", "power"))
-    shown = {
-        field.name.replace("_", " "): getattr(inputs, field.name)
-        for field in ordered
-        if field.name not in ("test", "alpha", "two_sided")
-    }
-    return ", ".join(f"{name} {value:g}" for name, value in shown.items() if value is not None)
+    return text if answer.power is None else f"{text}, with power {number(answer.power)}"
 
 
 def plan_sheet(plan: Plan) -> Sheet:
-    """The answers, the inputs, and notes."""
-    answers = [answer_text(answer, plan.inputs) for answer in plan.answers]
-    heading, given = plan_heading(plan.inputs), given_text(plan.inputs)
-    table = Table([Column(heading)], [Row([answer]) for answer in answers])
-    return Sheet(
-        lambda: terminal(*answers, f"({heading}; {given})", *plan.notes),
-        lambda: markdown(table, "\n".join([f"Given: {given}.", *plan.notes])),
-        lambda: as_plan_record(plan),
-    )
+    """The answers, the test and its inputs, and notes."""
+    inputs = plan.inputs
+    sides = "two-sided" if inputs.two_sided else "one-sided"
+    test = _TESTS[inputs.test] if inputs.margin is None else _NONINFERIORITY
+    given = [
+        f"{field.name.replace('_', ' ')} {value:g}"
+        for field in fields(inputs)
+        if field.name not in ("test", "alpha", "two_sided")
+        and (value := getattr(inputs, field.name)) is not None
+    ]
+    alpha = number(inputs.alpha, 4).rstrip("0")
+    lines = [
+        *(answer_text(one, inputs) for one in plan.answers),
+        f"({test}, {sides}, alpha {alpha}; {', '.join(given)})",
+        *plan.notes,
+    ]
+    return page(lines, lambda: as_plan_record(plan))

@@ -1,0 +1,54 @@
+"""Views of a grader's agreement with hand labels, and of lines of conversations."""
+
+from casewise.choices import RULES
+from casewise.replies import Fate, GraderReport, LineTally, grader_record
+from casewise.sheets import Column, Kind, Row, Sheet, Table, figures, page
+
+
+def grader_sheet(report: GraderReport) -> Sheet:
+    """One table: the grader, the baselines and people against the hand labels."""
+    return page([_table(report)], lambda: grader_record(report))
+
+
+def _table(report: GraderReport) -> Table:
+    heads = ("accuracy", "kappa", "refusal or not", "precision", "recall")
+    columns = [Column("grader"), Column("n", Kind.COUNT), Column("graded", Kind.SHARE)]
+    columns += figures(Kind.ESTIMATE, *heads)
+    rows = [
+        Row(
+            [one.name, one.n, one.graded, *(getattr(one, name.replace(" ", "_")) for name in heads)]
+        )
+        for one in report.rows
+    ]
+    note = f"{len(report.mistakes)} classed otherwise than by hand (--format json lists them)."
+    if report.fitted:
+        note += (
+            f" The {RULES} were fitted to {report.fitted} of these replies, so they agree too well "
+            "(docs/method/replies.md has their figures on models left out)."
+        )
+    return Table(columns, rows, f"Against the hand labels of {report.file} (95 %)", note)
+
+
+_FATES = {
+    Fate.GRADED: "placed in a case and graded",
+    Fate.DUPLICATE: "duplicate: id and text of an earlier one, counts once",
+    Fate.CONTRADICTORY: "id of an earlier one with another text; the earlier one counts",
+    Fate.UNKNOWN: "unknown: no case has the id, or asks the query",
+    Fate.AMBIGUOUS: "ambiguous: several cases ask the query, and nothing tells which",
+    Fate.NO_REPLY: "no reply of the model",
+    Fate.BROKEN: "broken",
+}
+
+
+def tally_table(tally: LineTally, name: str) -> Table:
+    """Lines of a file of conversations by what became of them; the rows add up to all lines."""
+    rows = []
+    for fate, what in _FATES.items():
+        n = tally.counts[fate]
+        first = tally.first.get(fate, ()) if fate is not Fate.GRADED else ()
+        more = ["..."] if first and n > len(first) else []
+        if n or fate is Fate.GRADED:
+            rows.append(Row([what, n, ", ".join([*map(str, first), *more])]))
+    rows.append(Row(["all", tally.total, ""]))
+    columns = [Column("conversations"), Column("number", Kind.COUNT), Column("first at")]
+    return Table(columns, rows, f"What became of {name}")

@@ -1,0 +1,80 @@
+"""The table of runs with what only the page has: short names, addresses, curves over time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from casewise.protocols import RunCondition
+from casewise.reporting.scores import all_verdicts, run_names
+from casewise.results import DatedRun, Figure, Overview, Result, Trend, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run, or a run and the one before it."""
+
+    name: str
+    title: str
+    """The whole name, and that of the run before."""
+    state: str
+    is_bad: bool
+    figures: Sequence[Figure]
+    address: str
+    """Address of its cases; empty for none."""
+    ended: str = ""
+    """Time at which it ended, in a trend."""
+    curves: Sequence[str] = ()
+    """Points of each figure's curve over the runs of a trend, in a box of 100 by 20."""
+
+
+def run_rows(overview: Overview, result: Result[object]) -> list[RunRow]:
+    """Rows in the order of the runs; those that were compared first, a trend's by time."""
+    if not isinstance(result, Trend):
+        return list(_rows(all_verdicts(overview, result), overview))
+    first = [_trend_row(one, result, overview) for one in result.verdicts]
+    return [*first, *_rows([Verdict("", one.score) for one in result], overview, result.rows)]
+
+
+def _rows(
+    verdicts: Sequence[Verdict], overview: Overview, dated: Sequence[DatedRun] = ()
+) -> Iterator[RunRow]:
+    names = run_names([one.conditions[-1] for one in verdicts])
+    times = [f"{one.ended:%Y-%m-%d %H:%M}" for one in dated] or [""] * len(names)
+    for name, verdict, ended in zip(names, verdicts, times, strict=True):
+        title = ", before: ".join(one.title for one in reversed(verdict.conditions))
+        to = address(verdict.conditions, overview.browser.runs)
+        figures = verdict.figures
+        yield RunRow(name, title, verdict.state, is_bad(verdict), figures, to, ended)
+
+
+def _trend_row(verdict: Verdict, trend: Trend, overview: Overview) -> RunRow:
+    """The latest run of a kind against the first like it, with a curve of all in each cell."""
+    (row,) = _rows([verdict], overview)
+    runs = [one.score for one in trend if one.score.acts is verdict.score.acts]
+    every = zip(*(Verdict("", one).figures for one in runs), strict=True)
+    return replace(
+        row, name=f"{len(runs)} runs", title=verdict.subject, curves=list(map(_points, every))
+    )
+
+
+def _points(figures: Sequence[Figure]) -> str:
+    step = 100 / max(len(figures) - 1, 1)
+    shares = [one.share.value for one in figures]
+    return " ".join(
+        f"{n * step:.4g},{20 - 20 * one:.4g}" for n, one in enumerate(shares) if one == one
+    )
+
+
+def is_bad(verdict: Verdict) -> bool:
+    """Tell whether a run is too broken for a verdict, or ended early."""
+    states = [one.state for one in verdict.evidence.scores if one.state]
+    return any(one.is_broken or one.sentence for one in states)
+
+
+def address(conditions: Sequence[RunCondition], runs: Sequence[RunCondition]) -> str:
+    """Address of the wrong answers of a run, or of those that are newly wrong."""
+    places = [runs.index(one) for one in conditions if one in runs]
+    if not places:
+        return ""
+    if len(places) > 1:
+        return f"#run={places[-1]}&beside={places[0]}&view=new"
+    return f"#run={places[0]}&outcome=wrong"

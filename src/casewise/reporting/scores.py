@@ -1,0 +1,205 @@
+"""Scores: the table of runs, the worst cases, and, whole, every measure and analysis."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from casewise.analyses import Analysis, as_table
+from casewise.measures import find
+from casewise.protocols import RunCondition
+from casewise.results import (
+    Comparisons,
+    Failure,
+    Overview,
+    Result,
+    Score,
+    Scores,
+    Verdict,
+    failure_sentence,
+    figure_titles,
+    left_open,
+    of_100,
+    pinned_rows,
+    remarks,
+    wording,
+)
+from casewise.sheets import (
+    Column,
+    Kind,
+    Part,
+    Row,
+    Sheet,
+    Table,
+    count,
+    figures,
+    interval,
+    number,
+    page,
+)
+
+CASES = 5
+"""Wrong answers that are listed under the figures."""
+
+
+def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
+    """Verdicts, the table of runs, and the worst cases; remarks below.
+
+    Args:
+        result: The scores.
+        whole: Show every measure and analysis too.
+    """
+    return page(_parts(result, whole=whole), result.record)
+
+
+def _parts(result: Scores, *, whole: bool) -> Iterator[Part]:
+    if result.by is not None:
+        yield runs_table(result.verdicts, (), "By part")
+    else:
+        for one in result.leading:
+            yield from (one.subject, *one.said, "")
+        if result.verdicts:
+            yield runs_table(result.verdicts, result.known, "In short")
+        if found := result.failures(CASES):
+            yield cases_table(found)
+    if whole:
+        if result.shape is not None:
+            yield from (*result.shape.sentences(), "")
+        for acts in (False, True):
+            if scores := [one for one in result if one.acts is acts]:
+                yield _measures(scores, () if acts else result.baselines)
+    analyses = result.analyses if whole else _asked_for(result)
+    yield from (as_table(one) for one in analyses if one.lines)
+    yield from remarks(result.rows)
+
+
+def _asked_for(result: Scores) -> Iterator[Analysis]:
+    """Analyses that an option asked for, and of what the table of runs can't hold."""
+    wanted = {
+        "correction": result.corrections,
+        "calibration": result.calibrate,
+        "ladder": any(one.condition.evidence for one in result),
+        "rank": result.ranked,
+    }
+    for name in (name for name, is_wanted in wanted.items() if is_wanted):
+        yield from result.analysed(name)
+
+
+def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
+    """Every measure: a row a measure, a column a run."""
+    rules = " and ".join(dict.fromkeys(str(one.labels) for one in scores))
+    policies = " and ".join(dict.fromkeys(str(one.scoring.unparsed) for one in scores))
+    every = [*scores, *baselines]
+    rows = [
+        Row(["n", *(count(one.n) for one in every)]),
+        Row(["read", *(number(one.coverage) for one in every)]),
+    ]
+    names = dict.fromkeys(name for one in scores for name in one.measures)
+    rows += [Row([find(name).label, *(one.measures.get(name) for one in every)]) for name in names]
+    opened = [one for one in scores if one.bounds and left_open(one)]
+    for name in dict.fromkeys(name for one in opened for name in one.bounds):
+        ends = (interval(one.bounds.get(name)) if one in opened else None for one in every)
+        rows.append(Row([f"{find(name).label}, bounds", *ends]))
+    notes = [
+        f"{whole_title(one)}: {', '.join(left_open(one))}; the bounds count them on either side."
+        for one in opened
+    ]
+    title = f"Against {wording(*scores).against} (labels: {rules}; unread answers: {policies})"
+    heads = (*map(whole_title, scores), *map(_baseline, baselines))
+    return Table([Column("measure"), *figures(Kind.ESTIMATE, *heads)], rows, title, " ".join(notes))
+
+
+def _baseline(score: Score) -> str:
+    """A baseline's name in plain words, and whose answers it is made from."""
+    name = score.condition.model.removeprefix("baseline:").replace("-", " ")
+    of = score.condition.of
+    return name if of is None else f"{name}: {of} ({score.condition.text})"
+
+
+Pinned = tuple[str, tuple[str, ...]]
+"""Name of a row that the runs are held against, and its shares in words."""
+
+
+def run_names(conditions: Sequence[RunCondition]) -> list[str]:
+    """Short names of runs, no two alike: the model, and what of its condition not all runs share.
+
+    What all models' names begin with is cut, up to a slash; runs alike by all this get numbers.
+    """
+    parts = [one.text.split(", ") for one in conditions]
+    shared = set.intersection(*map(set, parts)) if parts else set()
+    cut = _common_folder({one.model for one in conditions})
+    names = []
+    for condition, words in zip(conditions, parts, strict=True):
+        own = ", ".join(word for word in words if word not in shared)
+        model = condition.model[cut:]
+        names.append(f"{model} ({own})" if own else model)
+    counts, seen = Counter(names), Counter[str]()
+    numbered = []
+    for name in names:
+        seen[name] += 1
+        numbered.append(f"{name} #{seen[name]}" if counts[name] > 1 else name)
+    return numbered
+
+
+def _common_folder(models: set[str]) -> int:
+    """Length of the folder that all names begin with; 0 of a single name."""
+    if len(models) < 2:
+        return 0
+    first, last = min(models), max(models)
+    same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    return first.rfind("/", 0, same) + 1
+
+
+def all_verdicts(overview: Overview, result: Result[object]) -> list[Verdict]:
+    """A verdict on each run in order; those that were compared first, after against before."""
+    compared = list(result.verdicts) if isinstance(result, Comparisons) else []
+    known = {condition for one in compared for condition in one.conditions}
+    others = [Verdict("", one) for one in overview.scores if one.condition not in known]
+    return [*compared, *others]
+
+
+def titles(scores: Iterable[Score]) -> tuple[str, ...]:
+    """Headings of the columns of shares."""
+    found = list(scores)
+    people = wording(*found).of_people
+    return figure_titles([one.acts for one in found] or [False], people)
+
+
+def pinned(verdicts: Sequence[Verdict], baselines: Sequence[Score]) -> list[Pinned]:
+    """Rows that the runs are held against: names, and shares in words."""
+    return [
+        (name, tuple("–" if one.value != one.value else f"{of_100(one.value)} %" for one in shares))
+        for name, shares in pinned_rows(verdicts, baselines).items()
+    ]
+
+
+def whole_title(score: Score) -> str:
+    """Whole name of a run, and of a part of it."""
+    part = ", ".join(value or "–" for value in score.group.values())
+    return ": ".join(filter(None, (score.condition.title, part)))
+
+
+def runs_table(verdicts: Sequence[Verdict], baselines: Sequence[Score], title: str = "") -> Table:
+    """State and figures of runs, and under them what they are held against."""
+    rows = []
+    for one in verdicts:
+        changes = (
+            f"{each.text}; change {each.change_text}" if each.change_text else each.text
+            for each in one.figures
+        )
+        before = f", before: {one.conditions[0].title}" if one.comparison else ""
+        rows.append(Row([f"{whole_title(one.score)}{before}", one.state, *changes]))
+    rows += [Row([name, "", *texts], dim=True) for name, texts in pinned(verdicts, baselines)]
+    heads = titles(one.score for one in verdicts)
+    columns = [Column("run"), Column("state"), *figures(Kind.ESTIMATE, *heads)]
+    return Table(columns, rows, title)
+
+
+def cases_table(failures: Sequence[Failure], title: str = "Worst cases") -> Table:
+    """A row a case: its distance from people, its id, category and run, and why it is wrong."""
+    several = len({one.run for one in failures}) > 1
+    rows = []
+    for one in failures:
+        run = [one.run.title] if several else []
+        cells = (one.distance, one.case_id, one.category or "", *run, failure_sentence(one))
+        rows.append(Row(cells))
+    names = ("case", "category", *(["run"] if several else []), "why")
+    return Table([Column("off by", Kind.NUMBER, 2), *map(Column, names)], rows, title)
