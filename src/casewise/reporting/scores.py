@@ -14,7 +14,6 @@ from casewise.results import (
     Score,
     Scores,
     Verdict,
-    failure_sentence,
     figure_titles,
     left_open,
     of_100,
@@ -199,7 +198,7 @@ def cases_table(failures: Sequence[Failure], title: str = "Worst cases") -> Tabl
     rows = []
     for one in failures:
         run = [one.run.title] if several else []
-        cells = (one.distance, one.case_id, one.category or "", *run, failure_sentence(one))
+        cells = (one.distance, one.case_id, one.category or "", *run, one.sentence)
         rows.append(Row(cells))
     names = ("case", "category", *(["run"] if several else []), "why")
     return Table([Column("off by", Kind.NUMBER, 2), *map(Column, names)], rows, title)
