@@ -44,7 +44,7 @@ NAMES = {
         read_paths
     """,
     "casewise.sheets": """
-        Cell Code Column Kind Row Table UNDEFINED count escape estimate figures interval
+        Column Kind Row Table UNDEFINED count escape estimate figures interval
         markdown markdown_to_html money number p_value percent seconds setting signed terminal
         to_json to_markdown
     """,

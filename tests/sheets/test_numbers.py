@@ -59,7 +59,7 @@ def test_counts_signs_and_small_p_values() -> None:
         for right in (1200, 600)
     ]
     assert figures_of(cw.score(both[0]), "m (probability)")["n"] == "1,200"
-    changed = {row[""]: row for row in cells(cw.compare(*both).to_markdown(), "change")}
+    changed = {row[""]: row for row in cells(cw.compare(*both).to_markdown(whole=True), "change")}
     assert (changed["accuracy"]["change"], changed["Brier"]["change"]) == ("-.500", "+.200")
     # With two added queries: -600 / 1202, t(1201) 1.9619 of an error of .01448.
     assert changed["accuracy"]["95 %"] == "-.528 to -.471"
