@@ -19,14 +19,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from casewise.cases import Case, Context, load_cases, write_cases
 from casewise_study.simulation.simulated_people import marginal_rate
-from casewise_study.statistics.savings import Savings
 from casewise_study.study.planning import plan_study
 from casewise_study.study.schema import Study, Timing
 from casewise_study.study.study_file import load_study, write_study
@@ -97,7 +95,7 @@ def database(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], None]]
         yield cluster.database(), gone(cluster, 5)
 
 
-def against_fixed(study: Study, rates: Sequence[float], collected: Collected) -> Savings | None:
+def against_fixed(study: Study, rates: Sequence[float], collected: Collected) -> dict[str, float]:
     """Compare sequential collection with what more people would have said, up to every vote.
 
     Args:
@@ -106,10 +104,10 @@ def against_fixed(study: Study, rates: Sequence[float], collected: Collected) ->
         collected: What was collected; cells without votes are left out.
 
     Returns:
-        None of fixed collection.
+        Votes saved, labels that change, and error of shares; nothing of fixed collection.
     """
     if not study.collection.is_sequential:
-        return None
+        return {}
     table = vote_table(study, collected)
     cells = [cell for cell in cell_votes(study, table) if cell.votes]
     random = np.random.default_rng((study.seed, 0xF011))
@@ -121,8 +119,15 @@ def against_fixed(study: Study, rates: Sequence[float], collected: Collected) ->
         given = table.safe[table.cell == place][: study.votes].astype(np.int64)
         more = random.random(study.votes - len(given)) < marginal_rate(rates[place])
         full[row], safe[row] = np.concatenate([given, more]), given.sum()
-    undecided = sum(cell.decided_at is None for cell in cells)
-    return Savings.of(counts, safe, full, undecided)
+    before = np.sign(2 * full.sum(axis=1) - study.votes)
+    is_changed = (before != 0) & (before != np.sign(2 * safe - counts))
+    return {
+        "saved": 1 - float(counts.sum()) / full.size,
+        "labels": int((before != 0).sum()),
+        "changed": int(is_changed.sum()),
+        "undecided": sum(cell.decided_at is None for cell in cells),
+        "share_error": float(np.abs(safe / counts - full.mean(axis=1)).mean()),
+    }
 
 
 def run(kind: str, speed: float, at_once: int, rule: StoppingRule) -> dict[str, object]:
@@ -148,14 +153,13 @@ def run(kind: str, speed: float, at_once: int, rule: StoppingRule) -> dict[str, 
             )
         savings = against_fixed(load_study(study), found.rates, found.collected)
     held = found.integrity
-    saved = {} if savings is None else asdict(savings) | {"saved": savings.saved}
     return {
         "database": kind,
         "collection": rule.value,
         "speed": speed,
         "at_once": at_once,
         "votes": held.full * VOTES,
-        **saved,
+        **savings,
         "cells": held.cells,
         "full": held.full,
         "two_arms": held.two_arms,

@@ -23,8 +23,8 @@ def test_most_people_within_an_error() -> None:
     assert not unread.within_error(np.array([0.4]), 0.9).any()
 
 
-def people(seed: int, change: int = 0) -> unread.Answers:
-    """60 people judge 30 of 90 cases; the last take a third of the time from the 15th on."""
+def people(seed: int) -> unread.Answers:
+    """60 people judge 30 of 90 cases."""
     rng, readers = RNG(seed), 60
     level = rng.normal(0, 2, 90)
     cell = np.concatenate([rng.permutation(90)[:30] for _ in range(readers)])
@@ -32,7 +32,6 @@ def people(seed: int, change: int = 0) -> unread.Answers:
     odds = level[cell] + rng.normal(0, 0.5, readers)[rater]
     words = rng.uniform(100, 400, 90)[cell]
     seconds = words / 4 * np.exp(0.4 * rng.normal(size=len(cell)))
-    seconds[(rater >= readers - change) & (np.tile(np.arange(30), readers) >= 15)] /= 3
     safe = (rng.random(len(cell)) < 1 / (1 + np.exp(-odds))).astype(float)
     return unread.Answers(safe, cell, rater, np.zeros(len(cell), int), seconds, words, 90, readers)
 
@@ -55,21 +54,6 @@ def test_nobody_is_flagged_where_all_read_or_all_cases_are_alike() -> None:
     found = unread.unread(alike, one_more, one_more)
     assert np.isnan(found.chance[60])
     assert not unread.within_error(found.chance, 0.05).any()
-    assert np.isnan(unread.changed_p(alike, found.own)).all()
-
-
-def test_a_change_of_pace() -> None:
-    """p of those who don't change is no smaller than it says."""
-    honest, changed = [], []
-    for seed in range(4):
-        answers = people(seed, change=3)
-        own = unread.unread(answers, np.zeros(60, int), np.zeros(60, int)).own
-        p = unread.changed_p(answers, own)
-        honest += p[:-3].tolist()
-        changed += p[-3:].tolist()
-    assert np.median(changed) < 0.01
-    for level, most in ((0.05, 0.09), (0.2, 0.26)):
-        assert np.mean(np.array(honest) <= level) <= most
 
 
 def test_a_person_who_says_what_a_model_says() -> None:

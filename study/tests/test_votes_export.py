@@ -148,7 +148,7 @@ def test_the_card(folder: Path, summary: Record) -> None:
         "- `attention_failed: 2`. Flagged: who fails more attention checks",
         "within the time that the page's words take at 1000 a minute",
         "than the words of the case take at 600 a minute, at least 3 s",
-        "at 25 s a case (as set in the study file) and 6 minutes besides",
+        "for the longest block, planned to take 9.3 minutes by the study file",
         # A file of votes says nothing of who the people are.
         "Whether anybody confirmed who these people are is not known.",
         "several ids shared a browser, is not known",

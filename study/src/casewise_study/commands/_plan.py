@@ -15,7 +15,7 @@ from casewise.errors import UsageError
 from casewise.files import quoted
 from casewise.files.yaml import problem_of
 from casewise.statistics import LEAST_VOTES
-from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_designs
+from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_savings
 from casewise_study.commands.shared import ResultFormat
 from casewise_study.study.block_balance import balance
 from casewise_study.study.language import SOURCE
@@ -161,7 +161,7 @@ def plan(
         write_study(study, to)
         study = load_study(to)
         even = balance(study, study_cases(study))
-        drawn = simulated_designs(study, seed)
+        drawn = simulated_savings(study, seed)
     planned = PlanSheet(study, made, even, forecast(study, dropout), dropout, drawn)
     print_plan(planned, format)
     _say_next(planned, to)

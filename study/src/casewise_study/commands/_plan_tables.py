@@ -1,6 +1,5 @@
 """Tables of ``annotate plan``, and what sequential collection saves, there and in ``simulate``."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,7 +22,7 @@ from casewise.sheets import (
 )
 from casewise_study.commands.shared import ResultFormat
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
-from casewise_study.statistics.savings import DrawnDesigns, draw_designs
+from casewise_study.statistics.savings import Savings, draw_savings
 from casewise_study.study.block_balance import Balance
 from casewise_study.study.planning import (
     Forecast,
@@ -64,7 +63,7 @@ class PlanSheet:
     expected: Forecast
     """People, time and money."""
     dropout: float
-    drawn: DrawnDesigns
+    drawn: Savings
     """The fixed and the sequential design in simulated studies."""
 
 
@@ -165,7 +164,7 @@ def _designs(planned: PlanSheet) -> Table:
 
 def _notes(planned: PlanSheet) -> list[str]:
     study, measured = planned.study, planned.measured
-    notes = savings_range(study, planned.drawn)
+    notes = savings_words(study, planned.drawn)
     cases = planned.made.cases
     left_out = sum(case.context is not None and case.intended is None for case in cases)
     if left_out and set(study.arms) != {Arm.NONE}:
@@ -183,39 +182,28 @@ def _notes(planned: PlanSheet) -> list[str]:
     return notes
 
 
-def simulated_designs(study: Study, seed: int) -> DrawnDesigns:
+def simulated_savings(study: Study, seed: int) -> Savings:
     """Both designs in studies drawn from simulated people's shares."""
     rates = [marginal_rate(rate) for rate in true_rates(study, seed)]
-    return draw_designs(study.collection.boundary, rates, study.votes, seed=seed)
+    return draw_savings(study.collection.boundary, rates, study.votes, seed=seed)
 
 
-def savings_range(study: Study, drawn: DrawnDesigns) -> list[str]:
-    """Say what the rule saves and costs, from the least to the most of simulated studies.
-
-    Empty under fixed collection, as is the record.
-    """
-
-    def spread(name: str, write: Callable[[float], str] = str) -> str:
-        values = sorted(getattr(one, name) for one in drawn.savings)
-        least, most = write(values[0]), write(values[-1])
-        return least if least == most else f"{least} to {most}"
-
+def savings_words(study: Study, drawn: Savings) -> list[str]:
+    """Say what the rule saves and costs; empty under fixed collection, as is the record."""
     if not study.collection.is_sequential:
         return []
+    fixed, early = drawn.fixed, drawn.sequential
     return [
-        f"Sequential collection saves {spread('saved', lambda share: percent(share, 0))} of the "
-        f"votes in {len(drawn.savings)} simulated studies. Beside all {study.votes} votes it "
-        f"changes {spread('changed')} of {spread('labels')} labels, and a case's share of safe "
-        f"votes is less exact: off by {spread('share_error', number)} in the mean, and by more "
-        "where a case stops early. When many judge at once, some votes come after a case was "
-        "decided, and less is saved."
+        f"Sequential collection saves {percent(drawn.saved, 0)} of the votes in simulated studies: "
+        f"{number(early.votes, 1)} a case in place of {study.votes}. Then {percent(early.labels)} "
+        f"of labels are wrong in place of {percent(fixed.labels)}, and a case's share of safe "
+        f"votes is off by {number(early.share)} in place of {number(fixed.share)}. When many judge "
+        "at once, some votes come after a case was decided, and less is saved."
     ]
 
 
-def savings_record(study: Study, drawn: DrawnDesigns) -> dict[str, Any]:
+def savings_record(study: Study, drawn: Savings) -> dict[str, Any]:
     """The same for programs."""
     if not study.collection.is_sequential:
         return {}
-    rule = study.collection.model_dump(mode="json")
-    simulated = [asdict(one) | {"saved": one.saved} for one in drawn.savings]
-    return {"collection": rule | {"simulated": simulated}}
+    return {"collection": study.collection.model_dump(mode="json") | {"saved": drawn.saved}}

@@ -20,7 +20,7 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
-from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_designs
+from casewise_study.commands._plan_tables import savings_record, savings_words, simulated_savings
 from casewise_study.commands.shared import ResultFormat, StudyFile
 from casewise_study.simulation.drawn_studies import screen_drawn
 from casewise_study.simulation.simulated_people import Mixture, Trace
@@ -64,7 +64,7 @@ def simulate(
     (of its votes, where it has any; else a draw), a leniency and a pace of
     their own, others as you say. Then the study's rules screen them, and the
     cost of replacing those flagged is added up. Under sequential collection
-    it tells the votes saved, the labels changed and the error of shares.
+    it tells the votes saved, and the errors of labels and shares.
 
     [bold]Examples[/]
 
@@ -84,19 +84,19 @@ def simulate(
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine, clicking)
     with working("drawing and screening people"):
         drawn = screen_drawn(study, mixture, traces, seed, studies)
-        designs = simulated_designs(study, seed)
+        designs = simulated_savings(study, seed)
     planned = forecast(study)
     # As many people again as are flagged.
-    again = drawn.flagged_each * planned.cost / planned.people
+    again = sum(one.flagged for one in drawn) / studies * planned.cost / planned.people
     if format is ResultFormat.JSON:
-        flagged = {one.name: {"n": one.n, "flagged": one.flagged} for one in drawn.flagged}
-        found = {"studies": drawn.studies, "flagged": flagged, "people": planned.people}
+        flagged = {one.name: {"n": one.n, "flagged": one.flagged} for one in drawn}
+        found = {"studies": studies, "flagged": flagged, "people": planned.people}
         found |= {"hours": planned.hours, "cost": planned.cost, "replacement_cost": again}
         found |= {"currency": study.pay.currency, **savings_record(study, designs)}
         write_out(to_json(found))
         return
     columns = [Column("people"), *figures(Kind.COUNT, "done", "flagged")]
-    people = [Row([one.name, one.n, one.flagged, one.share]) for one in drawn.flagged]
+    people = [Row([one.name, one.n, one.flagged, one.flagged / one.n]) for one in drawn]
     costs = (
         ("people", count(planned.people)),
         ("hours of all", number(planned.hours, 1)),
@@ -109,7 +109,7 @@ def simulate(
                 [*columns, Column("share", Kind.SHARE, 2)], people, "Whom does the screening flag?"
             ),
             Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, costs)), "What it costs"),
-            *savings_range(study, designs),
+            *savings_words(study, designs),
         )
     )
 

@@ -2,9 +2,8 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import nan
 from typing import Any
 
 from casewise_study.simulation.simulated_people import (
@@ -34,56 +33,16 @@ from casewise_study.votes.screening import screen
 class Flagged:
     """Number of people of one manner and trace who were flagged, of those who completed."""
 
-    manner: Manner
-    trace: Trace
+    name: str
+    """The manner, and what it leaves behind."""
     n: int
     flagged: int
 
-    @property
-    def name(self) -> str:
-        """The manner, and what it leaves behind."""
-        return self.manner if self.trace is Trace.NONE else f"{self.manner}: {self.trace}"
-
-    @property
-    def share(self) -> float:
-        """Share of these people who were flagged; NaN without people."""
-        return self.flagged / self.n if self.n else nan
-
-
-def count_flagged(people: Iterable[tuple[Manner, Trace, bool]]) -> tuple[Flagged, ...]:
-    """Count, by manner and trace, people and those of them who were flagged."""
-    theirs = defaultdict[tuple[Manner, Trace], list[bool]](list)
-    for manner, trace, is_flagged in people:
-        theirs[manner, trace].append(is_flagged)
-    return tuple(
-        Flagged(*kind, len(theirs[kind]), sum(theirs[kind]))
-        for kind in itertools.product(Manner, Trace)
-        if kind in theirs
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnStudies:
-    """Whom the screening flags in several studies."""
-
-    studies: int
-    flagged: tuple[Flagged, ...]
-
-    @property
-    def flagged_each(self) -> float:
-        """People flagged in a study, on average."""
-        return sum(manner.flagged for manner in self.flagged) / self.studies
-
 
 def screen_drawn(
-    study: Study,
-    mixture: Mixture,
-    traces: Sequence[Trace],
-    seed: int,
-    studies: int,
-    progress: Callable[[int], object] = int,
-) -> DrawnStudies:
-    """Screen so many studies, of everybody who completes a block.
+    study: Study, mixture: Mixture, traces: Sequence[Trace], seed: int, studies: int
+) -> tuple[Flagged, ...]:
+    """Screen so many studies, of everybody who completes a block, and add up who is flagged.
 
     Args:
         study: With its rules.
@@ -91,15 +50,22 @@ def screen_drawn(
         traces: What machines leave behind, in turns.
         seed: Draws the first study; the others follow.
         studies: How many.
-        progress: Called with the number of studies that are screened.
     """
-    seen = list[tuple[Manner, Trace, bool]]()
+    seen = defaultdict[tuple[Manner, Trace], list[bool]](list)
     for number in range(studies):
         people, collected = draw_study(study, mixture, traces, seed + number)
         flags = screen(study, collected).flagged()
-        seen += [(one.manner, one.trace, one.name in flags) for one in people]
-        progress(number + 1)
-    return DrawnStudies(studies, count_flagged(seen))
+        for one in people:
+            seen[one.manner, one.trace].append(one.name in flags)
+    return tuple(
+        Flagged(
+            manner if trace is Trace.NONE else f"{manner}: {trace}",
+            len(seen[manner, trace]),
+            sum(seen[manner, trace]),
+        )
+        for manner, trace in itertools.product(Manner, Trace)
+        if (manner, trace) in seen
+    )
 
 
 def draw_study(

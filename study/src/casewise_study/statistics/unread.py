@@ -1,4 +1,4 @@
-"""People who answer without reading, and accounts that two people share, by votes and times."""
+"""People who answer without reading, by votes, times and checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -297,74 +297,3 @@ def within_error(chance: FloatArray, rate: float) -> BoolArray:
     mask = np.zeros(len(order), bool)
     mask[order[wrong <= rate]] = True
     return np.asarray(mask & (np.nan_to_num(chance) > 0.5))
-
-
-def changed_p(answers: Answers, own: FloatArray, draws: int = 4000) -> FloatArray:
-    """One-sided p of a step in a person's pace and leniency at one place of their answers.
-
-    The greatest sum of squares, over the places, of two standardised differences between the
-    answers before and after: of the logarithm of seconds, less what words and place add for
-    everybody, and of votes less their chance. Its distribution for who stays the same is drawn,
-    from normal errors and, as people hurry or tire unlike each other, slopes along the answers that
-    spread as everybody's do. NaN of fewer than twelve votes with times. Shape ``(raters,)``.
-    """
-    found = np.full(answers.raters, np.nan)
-    known = np.isfinite(answers.seconds)
-    number = answers.sums(known.astype(float))
-    kept = known & (number >= 2 * _LEAST_STRETCH)[answers.rater]
-    if not kept.any():
-        return found
-    rater = answers.rater[kept]
-    places = [np.arange(n) - (n - 1) / 2 for n in np.unique(rater, return_counts=True)[1]]
-    along = np.concatenate(places)
-    time = np.log(np.maximum(answers.seconds[kept], 1e-3))
-    word = np.log(np.maximum(answers.words[kept], 1.0))
-    starts = np.flatnonzero(np.diff(rater, prepend=-1))
-    sizes = np.diff([*starts, len(rater)])
-
-    def centred(values: FloatArray) -> FloatArray:
-        means = np.add.reduceat(values, starts) / sizes
-        return np.asarray(values - np.repeat(means, sizes))
-
-    time, word = centred(time), centred(word)
-    lines = np.column_stack([along, word])
-    left = time - lines @ np.linalg.lstsq(lines, time, rcond=None)[0]
-    chance = np.clip(own[kept], 0.1, 0.9)
-    said = centred((answers.safe[kept] - chance) / np.sqrt(chance * (1 - chance)))
-    parts = np.split(left, starts[1:]), np.split(said, starts[1:])
-    series = [(_steady(one), other) for one, other in zip(*parts, strict=True)]
-    slopes = np.array([x @ one / (x @ x) for (one, _), x in zip(series, places, strict=True)])
-    errors = np.array([1 / (x @ x) for x in places])
-    spread = float(np.sqrt(max(0.0, (1.4826 * np.median(np.abs(slopes))) ** 2 - np.median(errors))))
-    random = np.random.default_rng(len(left))
-    null = dict[int, FloatArray]()
-    for (one, other), x, who in zip(series, places, rater[starts], strict=True):
-        if len(x) not in null:
-            drawn = random.normal(size=(2, draws, len(x)))
-            drawn[0] += spread * random.normal(size=(draws, 1)) * x
-            drawn[1] -= drawn[1].mean(axis=-1, keepdims=True)
-            null[len(x)] = _greatest_step(_steady(drawn[0]), drawn[1])
-        seen = _greatest_step(one[None], other[None])[0]
-        found[who] = (1 + (null[len(x)] >= seen).sum()) / (draws + 1)
-    return found
-
-
-_LEAST_STRETCH = 6
-"""Votes before a change, and after it."""
-
-
-def _steady(series: FloatArray) -> FloatArray:
-    """Centred, by the size of their errors, as neighbours tell it: a step adds nothing to it."""
-    size = np.median(np.abs(np.diff(series)), axis=-1, keepdims=True) / 0.954 + 1e-9
-    scaled = (series - np.median(series, axis=-1, keepdims=True)) / size
-    scaled = np.clip(scaled, -4, 4)
-    return np.asarray(scaled - scaled.mean(axis=-1, keepdims=True))
-
-
-def _greatest_step(*series: FloatArray) -> FloatArray:
-    """The statistic of ``changed_p`` over centred series. Shapes ``(studies, votes)``."""
-    number = series[0].shape[-1]
-    before = np.arange(1, number)
-    size = before * (number - before) / number
-    steps = sum(np.cumsum(one, axis=-1)[..., :-1] ** 2 / size for one in series)
-    return np.asarray(steps[..., _LEAST_STRETCH - 1 : number - _LEAST_STRETCH].max(axis=-1))

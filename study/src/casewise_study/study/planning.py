@@ -18,6 +18,7 @@ from casewise_study.study.reading_times import FAST, USUAL, language_speed, read
 from casewise_study.study.schema import (
     Arm,
     Attention,
+    Consent,
     Counting,
     OpenPoint,
     Pay,
@@ -126,9 +127,17 @@ def plan_study(
             "write more into the study file, and raise attention.per_person there"
         )
 
-    def consent(minutes: float) -> Any:
-        asked = {"by": by, "contact": contact, "ethics": ethics, "keep_until": keep_until}
-        return default_consent(spoken, pay, tasks=design.longest, minutes=minutes, **asked)
+    def consent(minutes: float) -> Consent:
+        return default_consent(
+            spoken,
+            pay,
+            tasks=design.longest,
+            minutes=minutes,
+            by=by,
+            contact=contact,
+            ethics=ethics,
+            keep_until=keep_until,
+        )
 
     study = Study(
         **texts,

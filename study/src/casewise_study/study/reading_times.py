@@ -264,6 +264,8 @@ def _texts(study: Study) -> Iterable[str]:
     """Texts that are read once, beside the examples' cases."""
     yield from (study.consent.warning, study.consent.text, study.instructions)
     yield from (example.why for example in study.tutorial)
-    for asked in (*study.comprehension.questions, *study.demographics):
-        yield from (asked.text, *asked.options)
+    for question in study.comprehension.questions:
+        yield from (question.text, *question.options)
+    for about in study.demographics:
+        yield from (about.text, *about.options)
     yield from (study.exit_question or "", study.tool_question or "", study.debriefing or "")

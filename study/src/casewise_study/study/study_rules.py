@@ -18,7 +18,6 @@ class Rule(StrEnum):
     TIMES = "times"
     TOOL = "tool"
     UNREAD = "unread"
-    CHANGED = "changed"
     MODEL = "model"
 
 
@@ -31,7 +30,6 @@ LIMITS = {
     Rule.TIMES: "even_times",
     Rule.TOOL: "tool_told",
     Rule.UNREAD: "unread_share",
-    Rule.CHANGED: "changed_p",
     Rule.MODEL: "models",
 }
 """The field of ``Screening`` that sets each rule."""
@@ -75,9 +73,6 @@ class Screening(StudyPart):
     """Flagged: probably did not read at least 12 cases, by the votes against the others' on the
     same cases and against patterns, by times and checks; so many that at most this share of them
     is expected to have read."""
-    changed_p: float | None = Field(default=0.05, gt=0, lt=1)
-    """Flagged: pace and leniency change at one place, as if another person went on; p below this
-    after Benjamini and Hochberg's adjustment for the number of people."""
     models: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Flagged: gives the verdicts of models, as in these runs on the study's cases: [logs/gpt-4o];
     so many that at most unread_share of them is expected to have judged themselves."""

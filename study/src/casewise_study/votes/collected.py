@@ -90,7 +90,7 @@ class PersonRecord:
     """Seconds in all."""
     copied: Count | None = None
     """Watched pages whose case was copied from, or where something was pasted."""
-    tool: Literal["none", "some", "all"] | None = None
+    tool: Annotated[str, Field(pattern="^(none|some|all)$")] | None = None
     """Share of the answers that a tool gave, by the person's own word."""
     confirmed: Literal["export", "link", "nobody"] | None = None
     """Who confirmed that the person is one of the platform: its export, else a signed link."""

@@ -21,9 +21,9 @@ from casewise.sheets import (
     to_markdown,
 )
 from casewise_study.study.language import HEADING
-from casewise_study.study.planning import pay_shortfall
-from casewise_study.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
-from casewise_study.study.schema import Arm, Platform, Study
+from casewise_study.study.planning import forecast, pay_shortfall
+from casewise_study.study.reading_times import IMPOSSIBLE, reading
+from casewise_study.study.schema import Arm, Platform
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.result_files import row_of
 from casewise_study.votes.results import NO_INTERVALS, Results
@@ -55,14 +55,14 @@ def data_card(results: Results, choices: Mapping[str, bool]) -> str:
             "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
             "twice": _seen_twice(results),
             "excluded": [one for one in results.collected.people if one.excluded],
-            "times": _times_in_words(study),
             "tables": {"people": _people(results), **tables},
             "met": sum(cell.quota_met for cell in results.cells),
             "no_intervals": NO_INTERVALS,
             "platform": _PLATFORMS[study.recruitment.platform],
             "panels": dict.fromkeys(one.panel for one in results.collected.people),
             "rules": [*rules_in_words(study.screening)] or ["No rule was on."],
-            "planned": _planned_in_words(study),
+            "minutes": forecast(study).minutes,
+            "impossible": IMPOSSIBLE * reading(study).speed,
             "underpaid": pay_shortfall(study, results.funnel.median_minutes),
             "cases_votes": results.votes_words,
             "released": sum(cell.votes for cell in results.cells),
@@ -112,33 +112,6 @@ def _seen_twice(results: Results) -> int:
     """Ids with votes on two cells of one query."""
     asked = Counter((vote.rater, vote.query_id) for vote in results.collected.votes)
     return len({rater for (rater, _), count in asked.items() if count > 1})
-
-
-def _times_in_words(study: Study) -> str:
-    """Describe the time before which answers were refused."""
-    least = study.timing.least_seconds
-    if least is not None:
-        return f"within {least:g} s of showing"
-    read = reading(study)
-    words = [count / read.speed for count in read.cells]
-    low, high = (f"{round(least_seconds(count), 1):g}" for count in (min(words), max(words)))
-    return (
-        f"within the time that the page's words take at {IMPOSSIBLE * read.speed:.4g} a minute "
-        f"({low} to {high} s of showing)"
-    )
-
-
-def _planned_in_words(study: Study) -> str:
-    """Describe the times that the pay is planned by."""
-    read, pay = reading(study), study.pay
-    seconds, besides = pay.seconds_per_task, pay.minutes_besides
-    words = USUAL.words * read.speed
-    pace = f"by their words at {words:.3g} a minute and {USUAL.answer:g} s to answer"
-    return (
-        f"{read.case_seconds(USUAL) if seconds is None else seconds:.3g} s a case "
-        f"({pace if seconds is None else 'as set in the study file'}) and "
-        f"{read.besides_minutes(USUAL) if besides is None else besides:.2g} minutes besides"
-    )
 
 
 def card_tables(results: Results) -> dict[str, Table]:

@@ -287,7 +287,8 @@ def cell_votes(study: Study, table: VoteTable) -> tuple[CellVotes, ...]:
     )
     return tuple(
         CellVotes(
-            *cell,
+            arm=cell.arm,
+            case_id=cell.case_id,
             safe=int(safe),
             unsafe=int(votes - safe),
             share_safe=share,
@@ -359,7 +360,8 @@ def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
     """Effect of the context, of every two arms that share a query with votes in both."""
     found = []
     for pair in CONTRASTS:
-        both = np.intersect1d(*(table.query[table.in_arm(arm)] for arm in pair))
+        one, other = (table.query[table.in_arm(arm)] for arm in pair)
+        both = np.intersect1d(one, other)
         if not len(both):
             continue
         kept = table.only(np.isin(table.query, both))

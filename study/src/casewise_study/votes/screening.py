@@ -11,11 +11,10 @@ from casewise.errors import InputError
 from casewise.statistics import (
     BoolArray,
     FloatArray,
-    benjamini_hochberg,
     cohen_kappa,
 )
 from casewise_study.statistics.copied import copied
-from casewise_study.statistics.unread import Answers, Unread, changed_p, unread, within_error
+from casewise_study.statistics.unread import Answers, Unread, unread, within_error
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import LIMITS, Rule, Screening
@@ -142,7 +141,7 @@ def _beside_others(table: VoteTable) -> tuple[FloatArray, FloatArray]:
     counts = np.zeros((raters, 2, 2))
     said = table.safe[decided].astype(np.int64)
     np.add.at(counts, (table.rater[decided], said, majority), 1)
-    return cohen_kappa(counts), leniency
+    return np.asarray(cohen_kappa(counts)), np.asarray(leniency)
 
 
 Reason = tuple[int, Rule, str]
@@ -165,11 +164,6 @@ def _by_votes(
             copies = copied(answers, found.own, np.array(list(models.values())))
             flagged = within_error(copies.sum(axis=1), rules.unread_share) & many
             reasons += _copied(copies, list(models), flagged)
-    if rules.changed_p is not None:
-        p = benjamini_hochberg(changed_p(answers, found.own))
-        for place in np.flatnonzero(p < rules.changed_p).tolist():
-            reason = f"pace and leniency change at one place (adjusted p {p[place]:.1g})"
-            reasons.append((place, Rule.CHANGED, reason))
     return found.chance, reasons
 
 
