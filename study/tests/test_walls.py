@@ -22,7 +22,7 @@ NAMES = {
         sequential_tags whole_queries without_sequential_tags write_cases
     """,
     "casewise.cli": """
-        err note out working write_out
+        note out working write_out
     """,
     "casewise.cli.arguments": """
         File
