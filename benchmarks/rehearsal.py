@@ -149,7 +149,7 @@ def read_back(store: Store, logs: Iterable[VisitLog]) -> tuple[Collected, dict[s
     raters = {}
     for log in logs:
         key = store.keys.platform_key(platform, log.platform_id)
-        person = store.person_of_platform(key)
+        person = store.person(platform_key=key)
         if person is not None:
             raters[log.platform_id] = person.rater
     return store.collected(), raters

@@ -66,7 +66,7 @@ def reconciled(server: StudyServer, to: Path, *, every: int = 1) -> Callable[[],
         with Store(load_study(server.study), server.database, KEYS) as store:
             ids = [ACCOUNTS[Platform.PROLIFIC].format(number) for number in range(100)]
             came = (
-                (id, store.person_of_platform(store.keys.platform_key("prolific", id)))
+                (id, store.person(platform_key=store.keys.platform_key("prolific", id)))
                 for id in ids
             )
             finished = [id for id, one in came if one is not None and one.status == "completed"]

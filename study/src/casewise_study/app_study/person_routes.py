@@ -83,7 +83,7 @@ def _add_start(app: FastAPI, site: Site) -> None:
         platform_key = site.store.keys.platform_key(platform, account)
         if known is not None and known.visitor.platform_key == platform_key:
             return go(place_of(known.person))
-        before = site.store.person_of_platform(platform_key)
+        before = site.store.person(platform_key=platform_key)
         here = known.person if known is not None else None
         if here is not None and before is not None and here.id == before.id:
             return go(place_of(before))
@@ -145,7 +145,7 @@ def _add_return(app: FastAPI, site: Site) -> None:
         if not site.rates.admits("secret", request):
             problem = site.say("Too many tries. Wait a minute.")
             return site.show("resume.html", status=429, problem=problem)
-        person = site.store.person_of_code(code)
+        person = site.store.person(code_key=site.store.keys.code_key(code) or "")
         if person is not None:
             return _admit(site, request, person)
         problem = site.say("That is not your personal code: look at each letter and digit again.")
@@ -153,7 +153,7 @@ def _add_return(app: FastAPI, site: Site) -> None:
 
     def person_of(token: str) -> Person:
         key = site.sessions.read_token(token)
-        person = site.store.person(key) if key else None
+        person = site.store.person(key=key) if key else None
         if person is None:
             raise ElsewhereError(site.show("lost.html", status=404))
         return person

@@ -137,7 +137,7 @@ class Site:
         """The sender of a request; None without a cookie of this study."""
         cookie = request.cookies.get(self.sessions.cookie)
         visitor = self.sessions.read_visit(cookie) if cookie else None
-        return Known(visitor, self.store.person(visitor.key)) if visitor else None
+        return Known(visitor, self.store.person(key=visitor.key)) if visitor else None
 
     def known_at(self, request: Request, place: str) -> Known:
         """The sender of a request, who must be at this page.

@@ -222,7 +222,7 @@ def reconcile(
             return store.keys.platform_key(platform, account)
 
         said = read_standings(
-            study, exports, lambda account: store.person_of_platform(key(account)) is not None
+            study, exports, lambda account: store.person(platform_key=key(account)) is not None
         )
         made = store.reconcile({key(account): word for account, word in said.items()})
         progress = store.progress()

@@ -102,7 +102,6 @@ def serve(
     from casewise_study.app_study.guard import Settings
     from casewise_study.app_study.study_app import listen
     from casewise_study.app_study.study_app import serve as serve_study
-    from casewise_study.store.places import Progress
     from casewise_study.store.study_store import Store
     from casewise_study.study.accounts import Secrets
 
@@ -155,13 +154,9 @@ def serve(
             still_open=(*problems, *missing) if trial else None,
         )
 
-        def done(progress: Progress) -> str:
-            most = "at most " if study.collection.is_sequential else ""
-            return f"{progress.completed} of {most}{progress.blocks} blocks completed"
-
         def ready() -> None:
             progress = store.progress()
-            note(f"{study.title}: {done(progress)}.")
+            note(f"{study.title}: {to_collect(study, progress)}.")
             if host in _ANYWHERE and origin is None:
                 note("note: people's own addresses name this computer alone; give --public-url")
             if progress.paused:
@@ -171,8 +166,7 @@ def serve(
             write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
 
         serve_study(store, settings, listening, ready)
-        progress = store.progress()
-        note(f"stopped: {done(progress)}, {progress.active} held; {to_collect(study, progress)}")
+        note(f"stopped; {to_collect(study, store.progress())}")
 
 
 def _has_begun(study: Study, file: Path, address: str) -> bool:
@@ -268,15 +262,11 @@ def exclude(
     study = load_study(file)
     with open_store(study, file, database, "exclude") as store:
         why = _flagged(store) if flagged else {(rater or "").strip(): reason}
-        came = {name: store.exclude(name, reason) for name, reason in why.items()}
+        for name, reason in why.items():
+            if not store.exclude(name, reason):
+                raise UsageError(f"--rater {name}: nobody whose votes count; nothing was changed")
+            note(f"excluded: {name}; the votes count no more, and the place is free for another")
         progress = store.progress()
-    for name, status in came.items():
-        if status is None:
-            raise UsageError(f"--rater {name}: the study knows no such person; nothing was changed")
-        if status not in ("started", "active", "completed"):
-            said = status.replace("_", " ")
-            raise UsageError(f"--rater {name}: is {said} already, so no vote counts; unchanged")
-        note(f"excluded: {name}; the votes count no more, and the place is free for another")
     note(to_collect(study, progress))
 
 
@@ -324,23 +314,29 @@ def purge(
 
     casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTY
     """
-    given = {"rater": rater, "account": platform_id, "code": code}
-    named = {name: value.strip() for name, value in given.items() if value is not None}
-    if len(named) != 1 or not all(named.values()):
+    named = [name.strip() for name in (rater, platform_id, code) if name is not None]
+    if len(named) != 1 or not named[0]:
         raise UsageError("give --rater, --platform-id or --code, one of them")
     study = load_study(file)
     with open_store(study, file, database, "purge") as store:
-        if code is not None and store.keys.code_key(code) is None:
+        keys, where = store.keys, {"rater": named[0]}
+        if platform_id is not None:
+            where = {"platform_key": keys.platform_key(study.recruitment.platform, platform_id)}
+        elif code is not None:
+            where = {"code_key": keys.code_key(code) or ""}
+            if not where["code_key"]:
+                raise UsageError(
+                    "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
+                    "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
+                )
+        person = store.person(**where)
+        if person is None or person.purged:
             raise UsageError(
-                "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
-                "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
+                "the study knows no such person, or has deleted all of it before; nothing was "
+                "deleted"
             )
-        purged = store.purge(**named)
-    if purged is None:
-        raise UsageError(
-            "the study knows no such person, or has deleted all of it before; nothing was deleted"
-        )
-    note(f"deleted: every answer of {purged}; the block is free for another")
+        store.purge(person.key)
+    note(f"deleted: every answer of {person.rater}; the block is free for another")
 
 
 def backup(

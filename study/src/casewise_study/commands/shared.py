@@ -85,7 +85,7 @@ def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
     """Function from a platform's id, of which the store keeps a hash alone, to its pseudonym."""
 
     def name(account: str) -> str:
-        person = store.person_of_platform(store.keys.platform_key(platform, account))
+        person = store.person(platform_key=store.keys.platform_key(platform, account))
         return person.rater if person else f"unknown-{digest(account)}"
 
     return name

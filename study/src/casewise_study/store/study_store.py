@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, delete, or_, select, update
+from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from casewise.cases import Side
@@ -52,15 +52,6 @@ class Visitor:
     """True if the platform signed the link."""
     earlier: str | None = None
     """The key of the person who was known in this browser before."""
-
-
-def _find(session: Session, where: ColumnElement[bool], *, locked: bool = False) -> Person | None:
-    """Find a person; locked until the transaction ends, if asked.
-
-    In SQLite a transaction that writes is alone anyway.
-    """
-    query = select(Person).where(where)
-    return session.scalars(query.with_for_update() if locked else query).one_or_none()
 
 
 class Store:
@@ -147,18 +138,10 @@ class Store:
         """Tell whether somebody new could have a block."""
         return self._database.read(self._timed(places.places))
 
-    def person(self, key: str) -> Person | None:
-        """The person of this key."""
-        return self._database.read(partial(_find, where=Person.key == key))
-
-    def person_of_platform(self, platform_key: str) -> Person | None:
-        """The person of this account."""
-        return self._database.read(partial(_find, where=Person.platform_key == platform_key))
-
-    def person_of_code(self, code: str) -> Person | None:
-        """The person of this personal code, as typed."""
-        where = Person.code_key == (self.keys.code_key(code) or "")
-        return self._database.read(partial(_find, where=where))
+    def person(self, **where: str) -> Person | None:
+        """The person of this ``key``, ``platform_key``, ``code_key`` or ``rater``."""
+        query = select(Person).filter_by(**where)
+        return self._database.read(lambda session: session.scalars(query).one_or_none())
 
     def wait(self, person: Person) -> float:
         """Seconds until the person's page takes an answer."""
@@ -181,10 +164,13 @@ class Store:
                 minutes of the study's rule.
         """
 
+        def find(session: Session, **where: str) -> Person | None:
+            return session.scalars(select(Person).filter_by(**where)).one_or_none()
+
         def work(session: Session) -> Person:
-            known = _find(session, Person.key == visitor.key)
+            known = find(session, key=visitor.key)
             if known is None and visitor.platform_key is not None:
-                known = _find(session, Person.platform_key == visitor.platform_key)
+                known = find(session, platform_key=visitor.platform_key)
             if known is not None:
                 return known
             person = Person(
@@ -200,7 +186,7 @@ class Store:
             session.flush()
             others: dict[Kind, str | None] = {"browser": visitor.earlier, "address": near}
             for kind, key in others.items():
-                other = _find(session, Person.key == key) if key else None
+                other = find(session, key=key) if key else None
                 if other is not None:
                     _link(session, kind, person, other)
             return person
@@ -229,11 +215,15 @@ class Store:
         changed = update(Served).values(values)
         self._database.write(lambda session: session.execute(changed))
 
-    def _change(self, key: str, work: Callable[[Session, Person], object]) -> Person | None:
-        """Change a person, who is locked meanwhile; None if there is none."""
+    def _change(self, work: Callable[[Session, Person], object], **where: str) -> Person | None:
+        """Change a person, who is locked meanwhile; None if there is none.
+
+        In SQLite a transaction that writes is alone anyway.
+        """
 
         def locked(session: Session) -> Person | None:
-            person = _find(session, Person.key == key, locked=True)
+            query = select(Person).filter_by(**where).with_for_update()
+            person = session.scalars(query).one_or_none()
             if person is not None:
                 work(session, person)
             return person
@@ -260,11 +250,11 @@ class Store:
             elif attempt >= self.study.comprehension.attempts:
                 person.end(PersonStatus.SCREENED_OUT, self.now())
 
-        return self._change(key, work)
+        return self._change(work, key=key)
 
     def lease(self, key: str) -> Person | None:
         """Lease a block to a person who passed when none was to be had."""
-        return self._change(key, self._lease)
+        return self._change(self._lease, key=key)
 
     def _lease(self, session: Session, person: Person) -> None:
         if person.status is PersonStatus.STARTED and person.passed:
@@ -328,7 +318,7 @@ class Store:
                 person.counts = person.counts and person.rater not in second
                 person.about_due = self.study.asks_about
 
-        return self._change(key, work)
+        return self._change(work, key=key)
 
     def tell_about(self, key: str, answers: Mapping[str, str]) -> Person | None:
         """Take what a person says after the last case, by the names of the questions, once."""
@@ -337,7 +327,7 @@ class Store:
             if person.about_due:
                 person.about, person.about_due = dict(answers) or None, False
 
-        return self._change(key, work)
+        return self._change(work, key=key)
 
     def withdraw(self, key: str) -> Person | None:
         """Delete a person's votes and free the block. Who was screened out has none."""
@@ -350,7 +340,7 @@ class Store:
             if outcome is PersonStatus.COMPLETED:
                 person.outcome = outcome
 
-        return self._change(key, work)
+        return self._change(work, key=key)
 
     def personal_codes(self) -> dict[str, str]:
         """Everybody's personal code, by pseudonym."""
@@ -360,32 +350,11 @@ class Store:
 
     # The administrator's.
 
-    def purge(
-        self, *, rater: str | None = None, account: str | None = None, code: str | None = None
-    ) -> str | None:
-        """Delete a person's data, except the hash of the account, which is recognised again.
+    def purge(self, key: str) -> None:
+        """Delete a person's data, except the hash of the account, which is recognised again."""
 
-        Args:
-            rater: The person's pseudonym.
-            account: In its place, the platform's id of the person.
-            code: In their place, the personal code.
-
-        Returns:
-            The pseudonym that the person had; None where there is no such person.
-        """
-        if rater is not None:
-            where = Person.rater == rater
-        elif account is not None:
-            platform = self.study.recruitment.platform
-            where = Person.platform_key == self.keys.platform_key(platform, account)
-        else:
-            where = Person.code_key == (self.keys.code_key(code or "") or "")
-
-        def work(session: Session) -> str | None:
-            person = _find(session, where & ~Person.purged, locked=True)
-            if person is None:
-                return None
-            before, outcome = person.rater, person.outcome
+        def work(session: Session, person: Person) -> None:
+            outcome = person.outcome
             _erase(session, person, self.now())
             either = (SharedTrait.participant == person.id, SharedTrait.other == person.id)
             session.execute(delete(SharedTrait).where(or_(*either)))
@@ -394,34 +363,28 @@ class Store:
             person.attempts, person.started, person.passed = 0, self.now(), None
             person.code_key = person.excluded = None
             person.purged = True
-            return before
 
-        purged = self._database.write(work)
-        if purged:
-            self._database.set_pragma("wal_checkpoint(TRUNCATE)")
-        return purged
+        self._change(work, key=key)
+        self._database.set_pragma("wal_checkpoint(TRUNCATE)")
 
-    def exclude(self, rater: str, reason: str) -> PersonStatus | None:
+    def exclude(self, rater: str, reason: str) -> bool:
         """Free a person's block and keep the votes, uncounted; who has completed keeps the code.
 
-        The reason is published with the votes.
-
-        Returns:
-            How far the person had come; None if nobody has this pseudonym. Others stay as they are.
+        The reason is published with the votes. False if nobody of this pseudonym has votes that
+        count or may come to count: nothing is changed.
         """
+        done = False
 
-        def work(session: Session) -> PersonStatus | None:
-            person = _find(session, Person.rater == rater, locked=True)
-            if person is None:
-                return None
-            before = PersonStatus.EXCLUDED if person.excluded else person.status
-            if before in IN_STUDY:
-                if before is not PersonStatus.COMPLETED:
+        def work(_: Session, person: Person) -> None:
+            nonlocal done
+            done = person.status in IN_STUDY and not person.excluded
+            if done:
+                if person.status is not PersonStatus.COMPLETED:
                     person.end(PersonStatus.ABANDONED, self.now())
                 person.counts, person.excluded = False, reason
-            return before
 
-        return self._database.write(work)
+        self._change(work, rater=rater)
+        return done
 
     def reconcile(self, said: Mapping[str, bool | None]) -> Reconciled:
         """Confirm people by a platform's export, as ``places.reconcile`` does."""
