@@ -132,7 +132,7 @@ def test_what_can_not_be_backed_up_or_restored_is_told_and_leaves_nothing(
             assert "mine: give another place" in refused("--out", "taken", *force)
             assert "file is no folder" in refused("--out", "file", *force)
         gone = ("--out", "b", "--database", "gone.db")
-        assert "gone.db: no such file" in refused(*gone)
+        assert "gone.db is not there" in refused(*gone)
         assert "damaged" in refused("--out", "b", "--database", "torn.db")
         call = ("annotate", "backup", study.name, "--out", "backup")
         assert cli_inside(*call).returncode == 0

@@ -24,11 +24,9 @@ def ethics_document(study: Study) -> str:
     """
     made, pages, read = Screens(study), pages_of(study, 0), reading(study)
     example: dict[str, Any] = {
-        **{"examples": made.examples, "questions": study.comprehension.questions, "form": ""},
         **{"own_address": "https://study.example/resume/...", "personal_code": "7K3Q-M2ZX-9HTY"},
-        **{"left": study.comprehension.attempts, "pages": len(pages), "wait": 0},
-        **{"word": hidden_word(study, 0, 0), "sent": SentAnswer(form=""), "problem": None},
-        **{"given": {}, "missed": (), "code": "CODE", "back": None},
+        **{"pages": len(pages), "wait": 0, "word": hidden_word(study, 0, 0), "form": ""},
+        **{"sent": SentAnswer(form=""), "given": {}, "missed": (), "code": "CODE"},
     }
     values = {
         "study": study,

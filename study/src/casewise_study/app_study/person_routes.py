@@ -39,9 +39,6 @@ from casewise_study.study.accounts import (
 from casewise_study.study.schema import Platform
 from casewise_study.votes.collected import TOOL_ANSWERS, PersonStatus
 
-_SHOWN = 60
-"""Characters of an id that isn't one which its page shows."""
-
 _PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -73,7 +70,7 @@ def _add_start(app: FastAPI, site: Site) -> None:
             if known is not None:
                 return go(place_of(known.person))
             if platform is not Platform.NONE:
-                return site.show("no_account.html", status=400, platform=platform)
+                return site.show("no_account.html", status=400)
             if site.study.recruitment.signed:
                 return _bad_account(site, "", AccountFault.UNSIGNED)
             return site.remember(go("/consent"), visitor)
@@ -121,23 +118,18 @@ def _checked(
 
 def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
     """Explain a link without a valid id: whose mistake it is, and what to do."""
-    platform = site.study.recruitment.platform
-    return site.show(
-        "bad_account.html",
-        status=503 if fault is AccountFault.UNCHECKED else 400,
-        given=account[:_SHOWN],
-        fault=fault,
-        platform=platform,
-        parameter=ACCOUNT_PARAMETER[platform],
-        form_of=ACCOUNT_FORM.get(platform),
-    )
+    platform, status = site.study.recruitment.platform, 400
+    if fault is AccountFault.UNCHECKED:
+        status = 503
+    values = {"parameter": ACCOUNT_PARAMETER[platform], "form_of": ACCOUNT_FORM.get(platform)}
+    return site.show("bad_account.html", status=status, given=account[:60], fault=fault, **values)
 
 
 def _add_return(app: FastAPI, site: Site) -> None:
     @app.get("/resume")
     def ask_code() -> Response:
         """Ask for the personal code of a returning person."""
-        return site.show("resume.html", problem=None)
+        return site.show("resume.html")
 
     @app.post("/resume")
     def by_code(request: Request, code: Annotated[str, Form(max_length=64)]) -> Response:
@@ -196,8 +188,8 @@ def _add_consent(app: FastAPI, site: Site) -> None:
         known = site.known_at(request, "/consent")
         places = site.store.places()
         if places is not Vacancy.OPEN:
-            return site.show("full.html", places=places, waiting=False)
-        return site.show("consent.html", known, problem=None)
+            return site.show("full.html", places=places)
+        return site.show("consent.html", known)
 
     @app.post("/consent")
     def agree(request: Request, sent: Annotated[SentConsent, Form()]) -> Response:
@@ -206,14 +198,13 @@ def _add_consent(app: FastAPI, site: Site) -> None:
         if known.person is not None:
             return go(place_of(known.person))
         if sent.agree == "no":
-            site.store.decline()
             return go("/declined")
         if not (sent.read and (sent.age or not site.study.consent.least_age)):
             problem = site.say("Please tick each box, or say that you do not agree.")
             return site.show("consent.html", known, 422, problem=problem)
         visitor = known.visitor
         if not visitor.signed and not site.rates.admits_newcomer(request):
-            return site.show("full.html", status=429, places="crowded", waiting=False)
+            return site.show("full.html", status=429, places="crowded")
         near = site.rates.near(request, visitor.key, site.store.now())
         person = site.store.enter(visitor, near)
         if person.key != visitor.key and not visitor.signed:
@@ -224,8 +215,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
     @app.get("/declined")
     def declined() -> Response:
         """Show the page for those who do not consent."""
-        code = site.study.recruitment.withdrawn
-        return site.show("declined.html", code=code, back=site.back(code))
+        return site.show("declined.html")
 
 
 def _add_check(app: FastAPI, site: Site) -> None:
@@ -234,9 +224,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
     @app.get("/tutorial")
     def tutorial(request: Request) -> Response:
         """Instructions and worked examples."""
-        known = site.known_at(request, "/tutorial")
-        examples = site.screens.examples
-        return site.show("tutorial.html", known, examples=examples, questions=questions)
+        return site.show("tutorial.html", site.known_at(request, "/tutorial"))
 
     def ask(
         known: Known,
@@ -244,11 +232,8 @@ def _add_check(app: FastAPI, site: Site) -> None:
         missed: tuple[int, ...] = (),
         problem: str | None = None,
     ) -> Response:
-        assert known.person is not None
-        left = site.study.comprehension.attempts - known.person.attempts
         status = 422 if problem or missed else 200
-        values = {"given": given, "missed": missed, "left": left, "problem": problem}
-        return site.show("check.html", known, status, **values)
+        return site.show("check.html", known, status, given=given, missed=missed, problem=problem)
 
     @app.get("/check")
     def check(request: Request) -> Response:
@@ -279,9 +264,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
     def wait(request: Request) -> Response:
         """Show the waiting page: the check is passed, but no block is free."""
         known = site.known_at(request, "/wait")
-        places, code = site.store.places(), site.study.recruitment.screened_out
-        back = site.back(code)
-        return site.show("full.html", known, places=places, waiting=True, code=code, back=back)
+        return site.show("full.html", known, places=site.store.places(), waiting=True)
 
     @app.post("/wait")
     def try_again(request: Request, sent: SentForm) -> Response:
@@ -379,7 +362,4 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/done")
     def done(request: Request) -> Response:
         """Show the completion code and the way back to the platform."""
-        known = site.known_at(request, "/done")
-        assert known.person is not None
-        code = site.study.recruitment.code_of(known.person.outcome)
-        return site.show("done.html", known, code=code, back=site.back(code))
+        return site.show("done.html", site.known_at(request, "/done"))

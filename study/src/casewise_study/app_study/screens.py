@@ -86,7 +86,7 @@ class Screens:
         self._templates.filters["paragraphs"] = paragraphs
         self._templates.globals |= {"study": study, "version": __version__, "trial": trial}
         self._templates.globals |= {"_": self._say, "ngettext": self._say_many}
-        self.examples = [
+        self._templates.globals["examples"] = [
             (example, shown(example.query, example.context)) for example in study.tutorial
         ]
         # Compiled before the first person comes.
@@ -119,5 +119,5 @@ class Screens:
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """A page's HTML."""
-        nobody = dict.fromkeys(("person", "own_address", "personal_code"))
-        return self._templates.get_template(template).render({**nobody, **values})
+        usual = dict.fromkeys(("person", "own_address", "personal_code", "problem", "waiting"))
+        return self._templates.get_template(template).render({**usual, "code": None, **values})

@@ -114,7 +114,7 @@ class Site:
         """The page of the case that a person is to judge."""
         assert person.block is not None
         assert person.position is not None
-        pages = self.store.pages(person.block, person.drawn)
+        pages = self.store.pages(person)
         return self.show(
             "page.html",
             known,
@@ -127,11 +127,6 @@ class Site:
             sent=sent,
             problem=problem,
         )
-
-    def back(self, code: str) -> str | None:
-        """The platform's return address with a completion code; None without one."""
-        address = self.study.recruitment.return_url
-        return address.replace("{code}", code) if address else None
 
     def known(self, request: Request) -> Known | None:
         """The sender of a request; None without a cookie of this study."""

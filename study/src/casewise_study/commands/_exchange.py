@@ -133,7 +133,7 @@ def payments(
     study = load_study(file)
     _check_place(to, force=force)
     platform = study.recruitment.platform
-    with open_store(study, file, database, "payments") as store:
+    with open_store(study, file, database) as store:
         made = list_payments(
             study,
             store.collected(),
@@ -216,7 +216,7 @@ def reconcile(
     """
     study = load_study(file)
     platform = study.recruitment.platform
-    with open_store(study, file, database, "reconcile") as store:
+    with open_store(study, file, database) as store:
 
         def key(account: str) -> str:
             return store.keys.platform_key(platform, account)

@@ -131,5 +131,5 @@ def export(
 def _collected(study: Study, file: Path, database: str | None, votes: Path | None) -> Collected:
     if votes is not None:
         return read_collected(votes, study)
-    with open_store(study, file, database, "export") as store:
+    with open_store(study, file, database) as store:
         return store.collected()

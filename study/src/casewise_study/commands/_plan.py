@@ -3,7 +3,7 @@
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
@@ -13,7 +13,6 @@ from casewise.cli import note, working
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.files import quoted
-from casewise.files.yaml import problem_of
 from casewise.statistics import LEAST_VOTES
 from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_savings
 from casewise_study.commands.shared import ResultFormat
@@ -98,8 +97,8 @@ def plan(
     pay: Annotated[float, _of_people(min=0, help="Pay an hour. 0: unpaid.")] = 0,
     currency: Annotated[str, _of_people(help="Three capital letters.")] = "GBP",
     fee: Annotated[
-        float | None, _of_people(min=0, help="The platform's, as a share of the pay: .4.")
-    ] = None,
+        float, _of_people(min=0, help="The platform's, as a share of the pay: .4.")
+    ] = 0,
     dropout: Annotated[
         float, _of_people(min=0, max=0.95, help="Share of people who won't finish.")
     ] = 0.1,
@@ -130,13 +129,20 @@ def plan(
     source: str | Path = file if file in (STARTER, CASEBENCH) else Path(file)
     if isinstance(source, Path) and to.exists() and to.samefile(source):
         raise UsageError(f"{to}: would overwrite the cases")
-    paid = _pay(
-        currency=currency,
-        per_hour=pay,
-        seconds_per_task=seconds,
-        minutes_besides=minutes_besides,
-        fee=fee or 0,
-    )
+    try:
+        paid = Pay(
+            currency=currency,
+            per_hour=pay,
+            seconds_per_task=seconds,
+            minutes_besides=minutes_besides,
+            fee=fee,
+        )
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise UsageError(
+            f"--currency, --pay, --seconds, --minutes-besides, --fee: {detail['input']}: "
+            f"{detail['msg'][0].lower()}{detail['msg'][1:]}"
+        ) from None
     asker = {"by": by, "contact": contact, "ethics": ethics}
     with working("reading the cases"):
         made = open_cases(source)
@@ -165,30 +171,6 @@ def plan(
     planned = PlanSheet(study, made, even, forecast(study, dropout), dropout, drawn)
     print_plan(planned, format)
     _say_next(planned, to)
-
-
-_OPTIONS = {
-    "per_hour": "pay",
-    "seconds_per_task": "seconds",
-    "minutes_besides": "minutes-besides",
-}
-
-
-def _pay(**values: Any) -> Pay:
-    """The pay, from its options.
-
-    Raises:
-        UsageError: A value that the study file would not take.
-    """
-    try:
-        return Pay(**values)
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        field = str(detail["loc"][0])
-        _, found, expected = problem_of(detail, (), {"finite_number": "a finite number"})
-        if field == "currency":
-            expected = "three capital letters, such as GBP"
-    raise UsageError(f"--{_OPTIONS.get(field, field)} {found}: expected {expected}")
 
 
 def _arms(text: str) -> tuple[Arm, ...]:

@@ -204,14 +204,13 @@ def _open_to_others(
             "casewise annotate reconcile reads the platform's export"
             + (". Or set it to true, with Secured external URL on Prolific" if secured else "")
         )
-    if not behind_proxy and not _is_this_computer(host):
+    plain = public_url is not None and public_url.startswith("http:")
+    if plain or not (behind_proxy or _is_this_computer(host)):
         yield (
-            f"--host {host}: others reach the server itself, which speaks no HTTPS. Put a proxy "
-            "before it that does, and give --behind-proxy and --public-url https://..."
+            f"--host {host}: others can read what people answer, as the server itself speaks no "
+            "HTTPS. Put a proxy before it that does, and give --behind-proxy and --public-url "
+            "https://..."
         )
-    parts = urlsplit(public_url or "")
-    if parts.scheme == "http" and not _is_this_computer(parts.hostname or ""):
-        yield f"--public-url {public_url}: without HTTPS others can read what people answer"
 
 
 def _is_this_computer(host: str) -> bool:
@@ -260,7 +259,7 @@ def exclude(
     if flagged == bool(rater or reason) or bool(rater) != bool(reason):
         raise UsageError("give --rater and --reason, which stands in the data card, or --flagged")
     study = load_study(file)
-    with open_store(study, file, database, "exclude") as store:
+    with open_store(study, file, database) as store:
         why = _flagged(store) if flagged else {(rater or "").strip(): reason}
         for name, reason in why.items():
             if not store.exclude(name, reason):
@@ -318,7 +317,7 @@ def purge(
     if len(named) != 1 or not named[0]:
         raise UsageError("give --rater, --platform-id or --code, one of them")
     study = load_study(file)
-    with open_store(study, file, database, "purge") as store:
+    with open_store(study, file, database) as store:
         keys, where = store.keys, {"rater": named[0]}
         if platform_id is not None:
             where = {"platform_key": keys.platform_key(study.recruitment.platform, platform_id)}
@@ -362,7 +361,7 @@ def backup(
 
     casewise annotate export backup/study.yaml --out votes
     """
-    address = find_database(file, database, "backup")
+    address = find_database(file, database)
     from casewise_study.store.backup import back_up
 
     made = back_up(file, address, to, force=force)

@@ -31,19 +31,19 @@ DatabaseOption = Annotated[
 ]
 
 
-def open_store(study: Study, file: Path, database: str | None, command: str) -> "Store":
+def open_store(study: Study, file: Path, database: str | None) -> "Store":
     """The database that a study was served with; one that is not there is not made.
 
     Raises:
         UsageError: There is none.
     """
-    address = find_database(file, database, command)
+    address = find_database(file, database)
     from casewise_study.store.study_store import Store
 
     return Store(study, address, study_keys(file))
 
 
-def find_database(file: Path, database: str | None, command: str) -> str:
+def find_database(file: Path, database: str | None) -> str:
     """The address of the database that a study was served with, for a command that makes none.
 
     Raises:
@@ -52,13 +52,10 @@ def find_database(file: Path, database: str | None, command: str) -> str:
     if not file.is_file():
         raise InputError("no such file", file=file)
     address = database_address(file, database)
-    if is_there(address):
-        return address
-    if database is not None:
-        raise UsageError(f"--database {database}: no such file")
-    beside = file.with_suffix(".db")
-    other = "" if command == "backup" else ", or --votes PATH with plain CSV"
-    raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")
+    if not is_there(address):
+        place = address.removeprefix("sqlite:///")
+        raise UsageError(f"no votes: {place} is not there; give --database URL")
+    return address
 
 
 def is_there(address: str) -> bool:

@@ -3,8 +3,8 @@
 A copy of SQLite's file alone lacks what was answered last: that stands in the write-ahead log.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, insert, select, text
 from sqlalchemy.exc import DatabaseError
@@ -22,8 +22,7 @@ _ROWS = 1000
 """Rows that are copied at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(NamedTuple):
     """Contents of a backup."""
 
     file: str
@@ -31,7 +30,7 @@ class Backup:
     people: int
     """All but those whose data were purged."""
     votes: int
-    left_out: tuple[str, ...] = ()
+    left_out: list[str]
     """Files of the study that are not in the folder."""
 
 
@@ -75,7 +74,12 @@ def restore_study(folder: Path, out: Path, address: str | None = None) -> Backup
     """
     if address is not None and read_address(address).get_backend_name() == "sqlite":
         raise UsageError("--database: SQLite is restored into the folder; leave it out")
-    file = _study_file(folder)
+    found = [path for path in folder.glob("*.y*ml") if path.with_suffix(".db").is_file()]
+    if len(found) != 1:
+        raise InputError(
+            "not a backup of a study", file=folder, expected="a study file and its database"
+        )
+    (file,) = found
     of = load_study(file)
     source = file.with_suffix(".db")
     parts, left_out = _parts(file, of)
@@ -124,34 +128,20 @@ def _continue_numbers(connection: Connection, table: str) -> None:
     connection.execute(text(last))
 
 
-def _study_file(folder: Path) -> Path:
-    found = [
-        path
-        for path in folder.glob("*")
-        if path.suffix in (".yaml", ".yml") and path.with_suffix(".db").is_file()
-    ]
-    if len(found) != 1:
-        raise InputError(
-            "not a backup of a study", file=folder, expected="a study file and its database"
-        )
-    return found[0]
-
-
-def _parts(file: Path, of: Study) -> tuple[dict[str, Path], tuple[str, ...]]:
+def _parts(file: Path, of: Study) -> tuple[dict[str, Path], list[str]]:
     """The files beside the database, by their names in the folder, and what is elsewhere."""
-    parts, left_out = {file.name: file}, []
     secrets = file.resolve().with_suffix(".secrets.json")
-    if secrets.exists():
-        parts[secrets.name] = secrets
-    else:
-        left_out.append("the secrets, which are in variables of the environment")
+    parts, left_out = {file.name: file, secrets.name: secrets}, []
     if of.cases not in (STARTER, CASEBENCH):
         cases = Path(of.cases)
         if cases.is_absolute() or ".." in cases.parts:
             left_out.append(f"the cases {of.cases}")
         else:
             parts[cases.as_posix()] = file.parent / cases
-    return parts, tuple(left_out)
+    if not secrets.exists():
+        del parts[secrets.name]
+        left_out.append("the secrets, which are in variables of the environment")
+    return parts, left_out
 
 
 def _copy_parts(parts: dict[str, Path], new: Path) -> None:

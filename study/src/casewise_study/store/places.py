@@ -60,12 +60,6 @@ class Progress:
     unconfirmed: int
     """Blocks held or completed by people whom nobody has confirmed: others may have them too."""
     people: Counter[PersonStatus]
-    declined: int
-    """People who read the consent page and did not agree."""
-    passed: int
-    """People who passed the comprehension check."""
-    answered_one: int
-    """People with a block who have answered a page."""
     counts: tuple[tuple[int, int], ...]
     """Safe and unsafe votes that count, of each cell of the design."""
 
@@ -133,7 +127,8 @@ def lease(
         if not free:
             return
         number = min(free, key=lambda one: (people[one], one))
-    person.block, person.drawn, person.counts = number, drawn, not spare
+    person.block, person.counts = number, not spare
+    person.drawn = None if drawn is None else [*map(int, drawn)]
     person.position, person.shown = 0, now
     person.lease_until = now + timedelta(minutes=of.timing.lease_minutes)
     person.status = PersonStatus.ACTIVE
@@ -254,7 +249,6 @@ def places(session: Session, of: Study, now: datetime) -> Vacancy:
 
 def progress(session: Session, of: Study, now: datetime) -> Progress:
     """Figures for the administrator."""
-    served = session.scalars(select(Served)).one()
     live = [row for row in _holders(session, of, now) if row.counts]
     held = Counter(row.status for row in live)
     tally = Counter[tuple[int, str]]()
@@ -264,21 +258,16 @@ def progress(session: Session, of: Study, now: datetime) -> Progress:
         )
     ):
         tally[place, verdict] = number
-    people = session.execute(
-        select(Person.status, Person.passed, Person.position).where(~Person.purged)
-    ).all()
+    people = session.scalars(select(Person.status).where(~Person.purged))
     return Progress(
         places=places(session, of, now),
-        paused=served.paused,
+        paused=session.execute(select(Served.paused)).scalar_one(),
         blocks=max(len(of.design.blocks), *(row.block + 1 for row in live), 0),
         completed=held[PersonStatus.COMPLETED],
         active=held[PersonStatus.ACTIVE],
         expired=sum(row.doubt == 2 for row in live),
         unconfirmed=sum(not row.known for row in live),
-        people=Counter(row.status for row in people),
-        declined=served.declined,
-        passed=sum(row.passed is not None for row in people),
-        answered_one=sum(bool(row.position) for row in people),
+        people=Counter(people),
         counts=tuple(
             (tally[place, "safe"], tally[place, "unsafe"]) for place in range(len(of.design.cells))
         ),

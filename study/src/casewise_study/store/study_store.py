@@ -20,7 +20,7 @@ from casewise_study.store.tables import Answer, Person, Served, SharedTrait
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.block_design import DrawnFrom
 from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
-from casewise_study.study.reading_times import pages_of, reading
+from casewise_study.study.reading_times import Page, pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import study_cases, study_hash
 from casewise_study.votes.collected import (
@@ -77,7 +77,7 @@ class Store:
         self._reading = reading(of)
         self._cells = DrawnFrom.of(of, study_cases(of)) if of.collection.is_sequential else None
         self._clock = clock or steady_clock()
-        self.pages = lru_cache(maxsize=4096)(partial(pages_of, of))
+        self._pages = lru_cache(maxsize=4096)(partial(pages_of, of))
         self._database = Database(address)
         try:
             self._database.write(self._claim)
@@ -143,15 +143,17 @@ class Store:
         query = select(Person).filter_by(**where)
         return self._database.read(lambda session: session.scalars(query).one_or_none())
 
+    def pages(self, person: Person) -> tuple[Page, ...]:
+        """The pages of the block that a person holds or held."""
+        assert person.block is not None
+        return self._pages(person.block, None if person.drawn is None else tuple(person.drawn))
+
     def wait(self, person: Person) -> float:
-        """Seconds until the person's page takes an answer."""
-        if person.shown is None or person.block is None or person.position is None:
-            return 0.0
-        pages = self.pages(person.block, person.drawn)
-        if person.position >= len(pages):
-            return 0.0
-        least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
-        return max(0.0, (person.shown + least - self.now()).total_seconds())
+        """Seconds until the page of a person who is at work takes an answer."""
+        assert person.shown is not None
+        assert person.position is not None
+        least = self._reading.least_seconds(self.pages(person)[person.position])
+        return max(0.0, (person.shown + timedelta(seconds=least) - self.now()).total_seconds())
 
     def enter(self, visitor: Visitor, near: str | None = None) -> Person:
         """Register a visitor who consents, or return the person whose account is known already.
@@ -202,17 +204,9 @@ class Store:
         """
         self._database.write(partial(_link, kind="browser", person=person, other=other))
 
-    def decline(self) -> None:
-        """Count a visitor who did not consent."""
-        self._serve(declined=Served.declined + 1)
-
     def pause(self, paused: bool) -> None:
         """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
-        self._serve(paused=paused)
-
-    def _serve(self, **values: Any) -> None:
-        """Change the study's row."""
-        changed = update(Served).values(values)
+        changed = update(Served).values(paused=paused)
         self._database.write(lambda session: session.execute(changed))
 
     def _change(self, work: Callable[[Session, Person], object], **where: str) -> Person | None:
@@ -285,11 +279,10 @@ class Store:
             here = person.status is PersonStatus.ACTIVE and person.position == position
             if not here or self.wait(person):
                 return
-            assert person.block is not None
             assert person.shown is not None
             now = self.now()
             passed = max(0.0, (now - person.shown).total_seconds())
-            pages = self.pages(person.block, person.drawn)
+            pages = self.pages(person)
             page = pages[position]
             # What goes beyond is a break: the time of the answer before tells how long it was.
             seconds = min(passed, self.study.timing.most_seconds)

@@ -18,7 +18,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from casewise.cases import Side
-from casewise_study.study.schema import Block
 from casewise_study.votes.collected import Kind, PersonStatus
 
 
@@ -37,21 +36,6 @@ class Utc(TypeDecorator[datetime]):
         return value and value.replace(tzinfo=UTC)
 
 
-class CellsColumn(TypeDecorator[Block]):
-    """The cells of a block, by their places in the design."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Block | None, dialect: Dialect) -> str | None:
-        """Into the database."""
-        return None if value is None else " ".join(map(str, value))
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Block | None:
-        """Out of the database."""
-        return None if value is None else tuple(map(int, value.split()))
-
-
 STATUS = Enum(
     PersonStatus,
     native_enum=False,
@@ -65,9 +49,9 @@ class Base(DeclarativeBase):
     type_annotation_map: ClassVar = {
         str: Text,
         datetime: Utc,
-        Block: CellsColumn,
         PersonStatus: STATUS,
         dict[str, str]: JSON(none_as_null=True),
+        list[int]: JSON(none_as_null=True),
     }
 
 
@@ -83,8 +67,6 @@ class Served(Base):
     secrets: Mapped[str]
     """Hash of the key to the ids."""
     paused: Mapped[bool] = mapped_column(default=False)
-    declined: Mapped[int] = mapped_column(default=0)
-    """People who read the consent page and did not agree."""
 
 
 _COUNTS = text("counts")
@@ -125,8 +107,9 @@ class Person(Base):
     about: Mapped[dict[str, str] | None]
     """Answers to them."""
     block: Mapped[int | None]
-    drawn: Mapped[Block | None]
-    """The cells of a block that was drawn as the person came; None of a planned one."""
+    drawn: Mapped[list[int] | None]
+    """The cells of a block that was drawn as the person came, by their places in the design; None
+    of a planned one."""
     counts: Mapped[bool] = mapped_column(default=False)
     """True for the one person of a block whose votes count; others at it are spares, until an
     export decides."""
