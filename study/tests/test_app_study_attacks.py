@@ -177,7 +177,7 @@ def test_personal_codes_can_not_be_guessed_fast(server: Serving, ada: Guest, cli
     code = ada.personal_code
     with Guest(server) as gone:
         wrong = gone.agree().personal_code
-    assert cli("annotate", "purge", "study.yaml", "--code", wrong).returncode == 0
+    assert cli("annotate", "purge", "study.yaml", wrong).returncode == 0
     with Guest(server, "/resume") as eve:
         assert eve.page.status_code == 200
         for _ in range(10):

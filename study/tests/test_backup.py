@@ -253,5 +253,5 @@ def test_the_secrets_come_along(
         file = tmp_path / to / "study.secrets.json"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert file.read_bytes() == keys
-    found = cli_inside("annotate", "purge", "again/study.yaml", "--platform-id", "ada")
+    found = cli_inside("annotate", "purge", "again/study.yaml", "ada")
     assert found.returncode == 0, found.stderr

@@ -163,7 +163,7 @@ def test_excluding_frees_the_place_and_keeps_the_votes(tmp_path: Path, cli: Cli)
             at_work = raters(tmp_path)[1]
             assert cli(*call, "--rater", at_work, "--reason", "a test").returncode == 0
             eve.finish()
-        assert cli("annotate", "purge", path.name, "--rater", at_work).returncode == 0
+        assert cli("annotate", "purge", path.name, at_work).returncode == 0
         with Guest(server) as bob:
             assert bob.begin().finish().code == "COMPLETED"
     exported(cli)

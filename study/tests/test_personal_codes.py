@@ -22,7 +22,7 @@ def test_a_code_is_one_persons_and_forgives_how_it_is_typed(tmp_path: Path, cli:
         assert FORM.fullmatch(code)
         assert code.replace("-", "") not in kept
         sloppy = code.lower().replace("-", " ").replace("0", "o").replace("1", "l")
-        done = cli("annotate", "purge", "study.yaml", "--code", f"  {sloppy}\n")
+        done = cli("annotate", "purge", "study.yaml", f"  {sloppy}\n")
         assert done.returncode == 0, done.stderr
 
 
@@ -35,8 +35,8 @@ def test_a_mistyped_code_is_known_as_such(tmp_path: Path, cli: Cli) -> None:
         for place in range(12)
     ]
     for text in (*others, "-", code[:11], code + "0", "U" * 12, "é" * 12, "COMPLETED"):
-        done = cli("annotate", "purge", "study.yaml", "--code", text)
-        assert "not a personal code, or mistyped" in " ".join(done.stderr.split()), text
+        done = cli("annotate", "purge", "study.yaml", text)
+        assert "the last checks the others" in " ".join(done.stderr.split()), text
 
 
 def test_a_code_from_the_pages_deletes_that_person_and_no_other(
@@ -55,7 +55,7 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
         assert len(server.rows("SELECT * FROM answer WHERE place IS NOT NULL")) == 6
 
         def purge(code: str) -> tuple[int, str]:
-            done = cli_inside("annotate", "purge", path.name, "--code", code)
+            done = cli_inside("annotate", "purge", path.name, code)
             return done.returncode, " ".join(done.stderr.split())
 
         gone, stays = server.rows("SELECT rater FROM participant ORDER BY id")

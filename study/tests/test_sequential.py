@@ -173,8 +173,8 @@ def test_votes_that_are_taken_back_reopen_a_case(server: Serving, cli: Cli, how:
             ada.send("/withdraw")
         else:
             (rater,) = server.rows("SELECT rater FROM participant WHERE id = 1")
-            why = ("--reason", "a test") if how == "exclude" else ()
-            assert cli("annotate", how, "study.yaml", "--rater", rater, *why).returncode == 0
+            who = ("--reason", "a test", "--rater") if how == "exclude" else ()
+            assert cli("annotate", how, "study.yaml", *who, rater).returncode == 0
     assert not is_over(server)
     fill(server, first=50)
     assert is_over(server) == "complete"

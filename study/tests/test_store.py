@@ -75,9 +75,9 @@ def test_purged_people_vanish(tmp_path: Path, cli: Cli) -> None:
             ada.finish()
         (rater,) = server.rows("SELECT rater FROM participant")
         call = ("annotate", "purge", "study.yaml")
-        assert cli(*call, "--rater", "nobody").returncode == 2
-        assert rater in cli(*call, "--platform-id", " account ").stderr
-        assert cli(*call, "--rater", rater).returncode == 2
+        assert cli(*call, "nobody").returncode == 2
+        assert rater in cli(*call, " account ").stderr
+        assert cli(*call, rater).returncode == 2
         assert not server.rows("SELECT * FROM answer")
         with Guest(server, "/?participant=account") as again:
             assert again.page.status_code == 409

@@ -191,7 +191,7 @@ def test_answers_about_oneself_are_optional_and_apart(tmp_path: Path, cli: Cli) 
         ada, bob = read_csv(tmp_path / "out/people.csv")
         assert (ada["demographics"], ada["remark"]) == ('{"age": "old"}', "All well")
         assert (bob["demographics"], bob["remark"]) == ("", "")
-        done = cli("annotate", "purge", "study.yaml", "--rater", ada["rater"])
+        done = cli("annotate", "purge", "study.yaml", ada["rater"])
         assert done.returncode == 0
         with Guest(server, f"/admin/enter/{ADMIN}") as admin:
             assert "All well" not in admin.page.text

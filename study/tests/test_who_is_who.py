@@ -218,7 +218,7 @@ def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path, cli
             assert "May be one person" in admin.page.text
             assert "left out" in admin.page.text
         (first,) = server.rows("SELECT rater FROM participant WHERE id = 1")
-        assert cli("annotate", "purge", "study.yaml", "--rater", first).returncode == 0
+        assert cli("annotate", "purge", "study.yaml", first).returncode == 0
         # Bob's and the second account's.
         assert server.rows("SELECT kind FROM second_account") == ["address"]
 

@@ -74,7 +74,7 @@ TABLE = [
     ("annotate blocks study.yaml --out full", "full"),
     ("annotate serve ''", "an argument is empty"),
     ("annotate serve study.yaml --rate nonsense", "TODO"),
-    ("annotate purge study.yaml --rater nobody", "study"),
+    ("annotate purge study.yaml nobody", "study"),
     ("annotate simulat", "Did you mean 'simulate'?"),
 ]
 

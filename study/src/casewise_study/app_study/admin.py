@@ -1,14 +1,11 @@
 """The administrator's pages: entry, the study's figures, votes as CSV, pause."""
 
-import math
 from statistics import median
 from typing import Any
 
-import numpy as np
 from fastapi import FastAPI, Request, Response
 
-from casewise.sheets import percent, seconds
-from casewise.statistics import agreement
+from casewise.sheets import seconds
 from casewise_study.app_study.site import ElsewhereError, SentForm, Site, go
 from casewise_study.store.places import Progress
 from casewise_study.study.planning import pay_shortfall
@@ -68,9 +65,8 @@ def add_admin_routes(app: FastAPI, site: Site) -> None:
 def figures(study: Study, progress: Progress, collected: Collected) -> dict[str, Any]:
     """Compute the figures of the administrator's page, by the names that its template has.
 
-    ``arms``: votes, votes wanted, cells with every vote or decided with fewer, cells, and the
-    chance that two people who judge one case say the same. ``flagged``: pseudonyms of people whom a
-    rule of the study flags so far, and why. ``left_out``: second accounts that don't count.
+    ``arms``: votes, votes wanted, cells with every vote or decided with fewer, cells. ``flagged``:
+    people whom a rule of the study flags so far. ``left_out``: second accounts that don't count.
     ``underpaid``: hourly pay at the median time so far, where the consent promises more.
     """
     spent = [vote.seconds for vote in collected.votes if vote.counted and vote.seconds is not None]
@@ -78,12 +74,10 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
     arms = []
     for arm in study.arms:
         both = zip(study.design.cells, progress.counts, strict=True)
-        cells = [(cell.case_id, sum(count), count) for cell, count in both if cell.arm is arm]
-        table = np.array([count for *_, count in cells], np.float64).reshape(-1, 2)
-        alike = agreement(*table.T).pairwise.value if cells else math.nan
-        full = sum(votes >= study.votes or case_id in decided for case_id, votes, _ in cells)
-        wanted = study.votes * len(cells)
-        arms.append((arm, int(table.sum()), wanted, full, len(cells), percent(alike, 0)))
+        cells = [(cell.case_id, sum(count)) for cell, count in both if cell.arm is arm]
+        full = sum(votes >= study.votes or case_id in decided for case_id, votes in cells)
+        given, wanted = sum(votes for _, votes in cells), study.votes * len(cells)
+        arms.append((arm, given, wanted, full, len(cells)))
     assert collected.identity is not None
     return {
         "progress": progress,

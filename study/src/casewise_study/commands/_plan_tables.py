@@ -163,7 +163,7 @@ def _designs(planned: PlanSheet) -> Table:
 
 
 def _notes(planned: PlanSheet) -> list[str]:
-    study, measured = planned.study, planned.measured
+    study = planned.study
     notes = savings_words(study, planned.drawn)
     cases = planned.made.cases
     left_out = sum(case.context is not None and case.intended is None for case in cases)
@@ -172,11 +172,6 @@ def _notes(planned: PlanSheet) -> list[str]:
     recruited = study.recruitment.platform is not Platform.NONE
     if study.pay.per_hour and recruited and not study.pay.fee:
         notes.append("The platform's fee is not counted: give --fee (see the platform's prices).")
-    if measured.arms_apart > 1:
-        notes.append(
-            f"In some blocks two arms differ by {measured.arms_apart} cases: not every query has "
-            "a case under each arm."
-        )
     if None in (study.pay.seconds_per_task, study.pay.minutes_besides):
         notes.append(_SOURCES)
     return notes

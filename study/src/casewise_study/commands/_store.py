@@ -288,54 +288,43 @@ def _flagged(store: "Store") -> dict[str, str]:
 
 def purge(
     file: StudyFile,
-    rater: Annotated[str | None, typer.Option(help="The person's pseudonym.")] = None,
-    platform_id: Annotated[
-        str | None, typer.Option(help="The platform's id of the person, as the platform shows it.")
-    ] = None,
-    code: Annotated[
-        str | None, typer.Option(help="The personal code that the study's pages showed the person.")
-    ] = None,
+    person: Annotated[
+        str, typer.Argument(help="Pseudonym, personal code, or the platform's id of the person.")
+    ],
     database: DatabaseOption = None,
 ) -> None:
     """Delete all that a person has answered; the block is free for another.
 
-    Name the person by pseudonym, by the platform's id, or by personal code. A
-    keyed hash of the account stays, so that the same person does not begin
+    A keyed hash of the account stays, so that the same person does not begin
     again, and comes back to the platform's code that it was shown. The server
     may run meanwhile. Files that were exported before, and backups, are not
     touched: the pseudonym that is printed finds the person in them.
 
     [bold]Examples[/]
 
-    casewise annotate purge study.yaml --rater p-0123456789
+    casewise annotate purge study.yaml p-0123456789
 
-    casewise annotate purge study.yaml --platform-id 5f0c1d2e3b4a596877665544
+    casewise annotate purge study.yaml 7K3Q-M2ZX-9HTY
 
-    casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTY
+    casewise annotate purge study.yaml 5f0c1d2e3b4a596877665544
     """
-    named = [name.strip() for name in (rater, platform_id, code) if name is not None]
-    if len(named) != 1 or not named[0]:
-        raise UsageError("give --rater, --platform-id or --code, one of them")
     study = load_study(file)
     with open_store(study, file, database) as store:
-        keys, where = store.keys, {"rater": named[0]}
-        if platform_id is not None:
-            where = {"platform_key": keys.platform_key(study.recruitment.platform, platform_id)}
-        elif code is not None:
-            where = {"code_key": keys.code_key(code) or ""}
-            if not where["code_key"]:
-                raise UsageError(
-                    "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
-                    "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
-                )
-        person = store.person(**where)
-        if person is None or person.purged:
+        platform, keys = study.recruitment.platform, store.keys
+        ways = (
+            {"rater": person.strip()},
+            {"code_key": keys.code_key(person) or ""},
+            {"platform_key": keys.platform_key(platform, person)},
+        )
+        found = next(filter(None, (store.person(**where) for where in ways)), None)
+        if found is None or found.purged:
             raise UsageError(
-                "the study knows no such person, or has deleted all of it before; nothing was "
-                "deleted"
+                f"{person}: the study knows no such person, or has deleted all of it before; "
+                "nothing was deleted. Look at each letter of a personal code: the last checks the "
+                "others"
             )
-        store.purge(person.key)
-    note(f"deleted: every answer of {person.rater}; the block is free for another")
+        store.purge(found.key)
+    note(f"deleted: every answer of {found.rater}; the block is free for another")
 
 
 def backup(
