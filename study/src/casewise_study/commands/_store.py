@@ -19,7 +19,6 @@ from casewise_study.commands.shared import (
     StudyFile,
     database_address,
     find_database,
-    is_there,
     open_store,
     study_keys,
     to_collect,
@@ -130,7 +129,7 @@ def serve(
             for line in _open_to_others(study, host, public_url, behind_proxy):
                 note(f"warning: {line}")
             address, points = database_address(file, database), "; ".join(missing)
-            if missing and not (_is_this_computer(reached) or _has_begun(study, file, address)):
+            if missing and not _is_this_computer(reached):
                 raise UsageError(
                     f"{file}: before people come, say each in the file, or waive it there "
                     f"(safeguards.waived) with who waives it and why: {points}"
@@ -167,16 +166,6 @@ def serve(
 
         serve_study(store, settings, listening, ready)
         note(f"stopped; {to_collect(study, store.progress())}")
-
-
-def _has_begun(study: Study, file: Path, address: str) -> bool:
-    """Tell whether people came before, whose study goes on as it was."""
-    from casewise_study.store.study_store import Store
-
-    if not is_there(address):
-        return False
-    with Store(study, address, study_keys(file)) as store:
-        return any(store.progress().people.values())
 
 
 def _write_service(out: Path) -> None:

@@ -52,16 +52,10 @@ def find_database(file: Path, database: str | None) -> str:
     if not file.is_file():
         raise InputError("no such file", file=file)
     address = database_address(file, database)
-    if not is_there(address):
-        place = address.removeprefix("sqlite:///")
+    kind, _, place = address.partition(":///")
+    if kind == "sqlite" and not Path(place).is_file():
         raise UsageError(f"no votes: {place} is not there; give --database URL")
     return address
-
-
-def is_there(address: str) -> bool:
-    """False of an SQLite file that is yet to be made."""
-    kind, _, place = address.partition(":///")
-    return kind != "sqlite" or Path(place).is_file()
 
 
 def database_address(file: Path, given: str | None) -> str:
