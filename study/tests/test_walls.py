@@ -44,15 +44,13 @@ NAMES = {
         read_paths
     """,
     "casewise.sheets": """
-        Column Kind Row Table UNDEFINED count escape estimate figures interval
-        markdown markdown_to_html money number p_value percent seconds setting signed terminal
-        to_json to_markdown
+        Column Kind Row Table UNDEFINED count escape estimate figures interval markdown
+        markdown_to_html money number percent seconds setting terminal to_json to_markdown
     """,
     "casewise.statistics": """
-        BoolArray Boundary Clusters Estimate FirstVotes
-        FloatArray IntArray LEAST_VOTES POSTERIOR agreement benjamini_hochberg
-        clustered_mean clustered_ratio cohen_kappa first_votes
-        kruskal_wallis number_clusters
+        BoolArray Boundary Clusters Estimate FirstVotes FloatArray IntArray LEAST_VOTES
+        POSTERIOR agreement clustered_ratio cohen_kappa first_votes number_clusters
+        wilson_interval
     """,
 }
 """All that the study uses of casewise, by module: its interface."""

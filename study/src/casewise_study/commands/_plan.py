@@ -96,9 +96,7 @@ def plan(
     ] = None,
     pay: Annotated[float, _of_people(min=0, help="Pay an hour. 0: unpaid.")] = 0,
     currency: Annotated[str, _of_people(help="Three capital letters.")] = "GBP",
-    fee: Annotated[
-        float, _of_people(min=0, help="The platform's, as a share of the pay: .4.")
-    ] = 0,
+    fee: Annotated[float, _of_people(min=0, help="The platform's, as a share of the pay: .4.")] = 0,
     dropout: Annotated[
         float, _of_people(min=0, max=0.95, help="Share of people who won't finish.")
     ] = 0.1,
