@@ -108,7 +108,7 @@ def check(way: str, folder: Path, said: list[str]) -> None:
         assert "without recipient" in last
     elif way == "trust-and-safety":
         # Orders 1 and 11 of twelve are declined; the run prints it, and the page shows it.
-        row = r"10 of 12 \(50 to 96 %\) +– +2 of 12 \(4 to 50 %\)\n"
+        row = r"10 of 12 \(50 to 97 %\) +– +2 of 12 \(3 to 50 %\)\n"
         assert re.search(row, said[-2]), said[-2]
         lines = cw.load_cases(folder / "lines.jsonl").cases
         assert {(case.votes_safe, case.intended) for case in lines} == {(8, None), (2, None)}
