@@ -448,32 +448,32 @@ class _Drafting:
             self.take(key, {"column": label.name, **self._sides(label)}, label)
 
     def _sides(self, column: _Column) -> dict[str, list[str]]:
-        """Values of a column by their side; a question where a side is open."""
+        """Values of a column by their side; a question where the side of many cells is open."""
         given = dict(answer.rsplit("=", 1) for answer in self.answers if "=" in answer)
-        kinds = {kind: given.get(kind) or _meaning(kind) for kind in column.kinds}
-        high = "unsafe" if column.is_called(_BAD) else "safe" if column.is_called(_GOOD) else ""
-        yes = next((kind for kind in column.kinds if _meaning(kind) == "yes"), "yes")
-        high = given.get(yes, high) or "safe" * bool({"safe", "unsafe"} & {*kinds.values()})
-        sides = {"yes": high, "no": "unsafe" if high == "safe" else "safe"}
-        unknown = [kind for kind, meaning in kinds.items() if meaning == "?"]
-        if not high and {"yes", "no"} & {*kinds.values()}:
-            self._ask_side(column, [yes], "safe", "unsafe")
-        elif sum(column.kinds[kind] for kind in unknown) > 0.2 * column.kinds.total():
-            self._ask_side(column, unknown, "safe", "unsafe", "none")
+        meanings = {kind: _meaning(kind) for kind in column.kinds}
+        yes = next((kind for kind, meaning in meanings.items() if meaning == "yes"), "yes")
+        named = "unsafe" if column.is_called(_BAD) else "safe" if column.is_called(_GOOD) else ""
+        high = given.get(yes) or named or "safe" * ("safe" in meanings.values())
+        side_of = {"yes": high, "no": {"safe": "unsafe", "unsafe": "safe"}.get(high, ""), "?": ""}
+        sides = {
+            kind: given.get(kind) or side_of.get(meaning, meaning)
+            for kind, meaning in meanings.items()
+        }
+        unknown = [kind for kind, side in sides.items() if not side]
+        if sum(column.kinds[kind] for kind in unknown) > 0.2 * column.kinds.total():
+            asked, ends = (unknown, ("safe", "unsafe", "none"))
+            if {"yes", "no"} & {meanings[kind] for kind in unknown}:
+                asked, ends = [yes], ("safe", "unsafe")
+            text = f"In {column.name!r}, which side is {some(list(map(repr, asked)), 4)}?"
+            answers = tuple(f"{kind}={end}" for kind in asked for end in ends)
+            self.questions.append(Question(text, answers))
         entries = defaultdict[str, list[str]](list)
-        for kind, meaning in kinds.items():
-            side = sides.get(meaning, meaning)
-            entries[side if side in ("safe", "unsafe") else "none"].append(kind)
+        for kind, side in sides.items():
+            entries[side or "none"].append(kind)
         if not entries.keys() & {"safe", "unsafe"}:
             # A mapping must name a side: which, is asked.
             entries["unsafe"] = entries.pop("none")
         return dict(entries)
-
-    def _ask_side(self, column: _Column, values: Sequence[str], *sides: str) -> None:
-        text = f"In {column.name!r}, which side is {some(list(map(repr, values)), 4)}?"
-        self.questions.append(
-            Question(text, tuple(f"{value}={side}" for value in values for side in sides))
-        )
 
     def _take_measure(self) -> None:
         """Take a rating a person, or one column of shares of people or of ratings."""
@@ -556,14 +556,16 @@ def _joined(columns: Sequence[_Column]) -> _Column:
     return _Column(columns[0].name, tuple(cell for one in columns for cell in one.cells))
 
 
+_CALLED = {"safe": {"safe", "yes"}, "unsafe": {"unsafe", "no"}}
+
+
 def _is_count(column: _Column, side: str) -> bool:
     """Tell whether a column of whole numbers is called by a side's votes."""
     words = re.findall(r"[a-z]+", column.name.casefold())
     is_whole = bool(column.numbers) and all(map(float.is_integer, column.numbers))
-    is_named = (
-        bool({*words} & {"vote", "votes", "n", "count"}) or max(column.numbers, default=0) > 1
-    )
-    return is_whole and is_named and len(words) < 4 and side in map(_meaning, words)
+    is_named = {*words} & {"vote", "votes", "n", "count"} or max(column.numbers, default=0) > 1
+    is_side = not _CALLED[side].isdisjoint(map(_meaning, words))
+    return is_whole and bool(is_named) and len(words) < 4 and is_side
 
 
 def _is_one_hot(columns: Sequence[_Column]) -> bool:
