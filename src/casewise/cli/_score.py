@@ -152,11 +152,6 @@ def print_short(table: polars.DataFrame) -> results.Scores:
     return found
 
 
-def _print(found: results.Scores, *, whole: bool = False) -> None:
-    console = out()
-    console.print(reporting.score_sheet(found, console.width, whole=whole).terminal())
-
-
 def note_grader_error(found: Iterable[results.Score], paths: Sequence[Path]) -> None:
     """Say how to measure the grader's error, if nobody has."""
     if not any(score.acts and not score.corrected for score in found):

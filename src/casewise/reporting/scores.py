@@ -56,7 +56,7 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Part]:
         for one in result.leading:
             yield from (one.subject, *one.said, "")
         if result.verdicts:
-            yield runs_table(result.verdicts, result.known, "In short")
+            yield runs_table(result.verdicts, result.baselines, "In short")
         if found := result.failures(CASES):
             yield cases_table(found)
     if whole:
