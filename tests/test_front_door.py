@@ -274,9 +274,9 @@ def test_numbers_are_the_commands(two_runs: Path, cli: Cli) -> None:
 
     audit = printed("cases", "audit", "voted.jsonl", "--format", "json")
     assert cw.audit("voted.jsonl").records() == audit["findings"]
-    described = cw.describe("voted.jsonl", weigh_by="pair").to_polars()
-    as_json = printed("describe", "voted.jsonl", *["--weigh-by", "pair", "--format", "json"])
-    assert described["weigh_by"][0] == as_json["weigh_by"] == "pair"
+    described = cw.describe("voted.jsonl").to_polars()
+    as_json = printed("describe", "voted.jsonl", "--format", "json")
+    assert described["votes"][0] == as_json["votes"]
     assert described["agreement.all.gwet_ac1"][0] == as_json["agreement"]["all"]["gwet_ac1"]
     given: dict[str, Any] = {"effect": 0.03, "discordance": 0.1, "rho": 0.2, "power": 0.8}
     options = [part for name, value in given.items() for part in (f"--{name}", str(value))]

@@ -236,20 +236,17 @@ def _flat(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any
             yield f"{place}{name}", value
 
 
-def describe(cases: Cases, *, seed: int = 0, weigh_by: str = "query") -> Description:
+def describe(cases: Cases, *, seed: int = 0) -> Description:
     """Describe the human side of a data set: do people agree, is it sound?
 
     Args:
         cases: A name, a file, or cases.
         seed: Seed of the simulations.
-        weigh_by: What weighs alike in figures of pairs of contexts: ``query`` or ``pair``.
 
     Raises:
         InputError: The file can't be used.
-        UsageError: ``weigh_by`` is neither.
     """
-    weighing = choose(WeighBy, weigh_by, "weigh_by")
-    return Description(dataset.describe_cases(case_set(cases), seed=seed, weigh_by=weighing))
+    return Description(dataset.describe_cases(case_set(cases), seed=seed))
 
 
 def audit(cases: Cases, *, seed: int = 0) -> Audit:

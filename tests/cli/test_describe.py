@@ -4,7 +4,6 @@ import json
 import subprocess
 from pathlib import Path
 
-import pytest
 from conftest import Cli
 
 MINE = """
@@ -51,30 +50,6 @@ def test_a_file_of_ones_own(cli: Cli, tmp_path: Path) -> None:
     assert record["context_effect"]["safe_votes"] == [20, 9]
     # Of two queries no interval is given.
     assert record["agreement"]["all"]["pairwise_ci"] is None
-
-
-def test_each_query_or_each_pair_weighs_alike(cli: Cli, tmp_path: Path) -> None:
-    votes = {"one": (9, 1), "two": (9, 9, 9, 1)}
-    records = [
-        {
-            "query": query,
-            "context": {"where": f"desk {place}"},
-            "votes": {"safe": safe, "unsafe": 5},
-        }
-        for query, found in votes.items()
-        for place, safe in enumerate(found)
-    ]
-    # People say safe of 9 to 5, and unsafe of 1 to 5.
-    (tmp_path / "mine.json").write_text(json.dumps(records))
-
-    def flips(*options: str) -> float:
-        record = json.loads(done(cli("describe", "mine.json", *options, "--format", "json")))
-        assert record["weigh_by"] == (options[1] if options else "query")
-        return float(record["contexts"]["people_flips"])
-
-    # The labels of one pair of one differ, and of three pairs of six.
-    assert flips() == flips("--weigh-by", "query") == pytest.approx((1 + 3 / 6) / 2)
-    assert flips("--weigh-by", "pair") == pytest.approx(4 / 7)
 
 
 def test_casebench_at_eighty_columns(cli: Cli, casebench: Path) -> None:

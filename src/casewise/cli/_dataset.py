@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from casewise.choices import PowerInputs, PowerTest, WeighBy
+from casewise.choices import PowerInputs, PowerTest
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, print_as, working
 from casewise.cli._main import dataset, reporting, statistics
@@ -11,7 +11,6 @@ from casewise.cli._options import (
     grouped,
     open_cases,
     seed_option,
-    weigh_by_option,
 )
 from casewise.errors import UsageError
 
@@ -21,7 +20,6 @@ def describe(
         str, argument("CASES", "A file of cases, or starter, or casebench.", complete.cases)
     ],
     seed: Annotated[int, seed_option("Of the simulations.")] = 0,
-    weigh_by: Annotated[WeighBy, weigh_by_option()] = WeighBy.QUERY,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
@@ -41,7 +39,7 @@ def describe(
     """
     loaded = open_cases(cases)
     with working("counting votes"):
-        description = dataset.describe_cases(loaded, seed=seed, weigh_by=weigh_by)
+        description = dataset.describe_cases(loaded, seed=seed)
     print_as(format, reporting.description_sheet(description))
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from casewise import statistics
 from casewise.cases import CaseSet, Shape, shape_of
-from casewise.choices import WeighBy
 from casewise.dataset.checks import VOTES, findings
 from casewise.dataset.findings import Finding, Material
 from casewise.dataset.people import ARMS, People
@@ -127,8 +126,6 @@ class Description(VoteFigures):
     sequential_votes: int
     """Cases that were asked no further once their majority was decided."""
     shape: Shape
-    weigh_by: WeighBy
-    """Unit that weighs alike in figures of pairs."""
     kruskal_wallis: dict[str, statistics.GroupTest]
     """Tests of the cases' published safe rates, or else shares of safe votes: over categories
     within each arm, and over the arms (``context_type``)."""
@@ -139,19 +136,16 @@ class Description(VoteFigures):
     findings: tuple[Finding, ...]
 
 
-def describe_cases(
-    loaded: CaseSet, *, seed: int = 0, weigh_by: WeighBy = WeighBy.QUERY
-) -> Description:
+def describe_cases(loaded: CaseSet, *, seed: int = 0) -> Description:
     """Describe the votes on a set of cases.
 
     Args:
         loaded: The cases.
         seed: Of the simulations.
-        weigh_by: Unit that weighs alike in figures of pairs.
     """
     data = Material(loaded.cases, seed)
     people = data.people
-    found = vote_figures(people, weigh_by)
+    found = vote_figures(people)
     return Description(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         name=loaded.name,
@@ -167,7 +161,6 @@ def describe_cases(
         votes=int(np.nansum(people.safe + people.unsafe)),
         sequential_votes=people.sequential,
         shape=shape_of(loaded.cases),
-        weigh_by=weigh_by,
         kruskal_wallis=_group_tests(people),
         ceiling={part: _ceiling(people, kept, seed) for part, kept in _parts(people).items()},
         by_rater=people.single is not None,
@@ -175,8 +168,8 @@ def describe_cases(
     )
 
 
-def vote_figures(people: People, weigh_by: WeighBy = WeighBy.QUERY) -> VoteFigures:
-    """Figures of votes that have an interval, clustered by query."""
+def vote_figures(people: People) -> VoteFigures:
+    """Figures of votes that have an interval, clustered by query; queries weigh alike."""
     none = people.in_arm("none")
     against = [arm for arm in ("safe", "unsafe", "") if none.any() and people.in_arm(arm).any()]
     of_query: dict[int, list[int]] = defaultdict(list)
@@ -195,8 +188,8 @@ def vote_figures(people: People, weigh_by: WeighBy = WeighBy.QUERY) -> VoteFigur
     return VoteFigures(
         context_effect=context_effect(people, "safe", "unsafe"),
         against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
-        contexts=_label_flips(people, contexts, weigh_by) if len(contexts) > twins else None,
-        seen=_label_flips(people, seen, weigh_by) if seen else None,
+        contexts=_label_flips(people, contexts) if len(contexts) > twins else None,
+        seen=_label_flips(people, seen) if seen else None,
         vote_share=share,
         agreement={part: _agreement(people, kept) for part, kept in _parts(people).items()},
     )
@@ -257,11 +250,11 @@ def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray])
     return first, second
 
 
-def _label_flips(people: People, pairs: Sequence[tuple[int, int]], weigh_by: WeighBy) -> LabelFlips:
+def _label_flips(people: People, pairs: Sequence[tuple[int, int]]) -> LabelFlips:
     places = np.array(pairs)
     share = people.share[places]
     queries = people.query[places[:, 0]]
-    clusters = statistics.Clusters(queries, people.queries, alike=weigh_by is WeighBy.QUERY)
+    clusters = statistics.Clusters(queries, people.queries, alike=True)
     flips = statistics.label_flips(np.where(share == 0.5, 0.5, share > 0.5), clusters)
     return LabelFlips(len(np.unique(queries)), len(places), flips.effective, flips)
 
