@@ -19,13 +19,13 @@ from casewise.logs import (
     GRADER,
     TURN_DOUBTS,
     TURNS_BY,
-    Attempts,
     LoggedRun,
     LogHeader,
     SampleRecord,
     Usage,
     counting,
     input_tokens,
+    outcomes_of,
     read_records,
     runs_of,
 )
@@ -194,7 +194,7 @@ def read_judgements(
         (header, [one for one in read_records(header, whole=texts) if not one.in_flight])
         for header in run.logs
     ]
-    counted = counting([Attempts.of_records(header, records) for header, records in logs])
+    counted = counting([outcomes_of(header, records) for header, records in logs])
     ranked = []
     for (header, records), attempts in zip(logs, counted, strict=True):
         places = header.places

@@ -10,9 +10,10 @@ import json
 import logging
 import shlex
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
+from enum import IntEnum
 from functools import cached_property, lru_cache
 from itertools import islice, product
 from pathlib import Path
@@ -569,58 +570,53 @@ Asked = tuple[str, int]
 """A case and its epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """Outcome of each case of one log."""
+class Outcome(IntEnum):
+    """Outcome of an attempt at a case; of several, the least counts."""
 
-    judged: Set[Asked] = frozenset()
-    stayed: Set[Asked] = frozenset()
-    """Ended in an error, in a log that ended well: they aren't asked again."""
-    open: Set[Asked] = frozenset()
+    JUDGED = 0
+    STAYED = 1
+    """Ended in an error, in a log that ended well: it isn't asked again."""
+    OPEN = 2
     """Ended in an error, or without a score, and will be asked again."""
 
-    def __contains__(self, asked: Asked) -> bool:
-        """Tell whether it holds an attempt at a case in an epoch."""
-        return any(asked in found for found in (self.judged, self.stayed, self.open))
 
-    @classmethod
-    def of_records(cls, header: LogHeader, records: Iterable[SampleRecord]) -> "Attempts":
-        """Outcome of each case, from what the log keeps of it."""
-        judged, stayed, open_ = set[Asked](), set[Asked](), set[Asked]()
-        for one in records:
-            asked = one.case, one.epoch
-            if one.judged:
-                judged.add(asked)
-            elif header.ended and one.error is not None:
-                stayed.add(asked)
-            elif not one.in_flight:
-                open_.add(asked)
-        return cls(judged, stayed, open_)
+def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[Asked, Outcome]:
+    """Outcome of each case of a log, from what it keeps of it."""
+    found: dict[Asked, Outcome] = {}
+    for one in records:
+        if one.judged:
+            outcome = Outcome.JUDGED
+        elif header.ended and one.error is not None:
+            outcome = Outcome.STAYED
+        elif one.in_flight:
+            continue
+        else:
+            outcome = Outcome.OPEN
+        asked = one.case, one.epoch
+        found[asked] = min(outcome, found.get(asked, outcome))
+    return found
 
 
-def counting(logs: Sequence[Attempts]) -> list[Attempts]:
+def counting(logs: Sequence[Mapping[Asked, Outcome]]) -> list[dict[Asked, Outcome]]:
     """Attempts that count: one rule, for reading a run and for going on with it.
 
     The first judgement of a case counts. Where there is none, the first error that stays counts,
     else the first other error.
 
     Args:
-        logs: All logs of a run, in the order in which they were made.
+        logs: Outcomes of all logs of a run, in the order in which they were made.
 
     Returns:
         What counts of each log; no case is in two of them.
     """
-    taken = set[Asked]()
-
-    def first(found: Set[Asked]) -> Set[Asked]:
-        new = found - taken
-        taken.update(new)
-        return new
-
-    judged = [first(one.judged) for one in logs]
-    stayed = [first(one.stayed) for one in logs]
-    others = [first(one.open) for one in logs]
-    return list(map(Attempts, judged, stayed, others))
+    best: dict[Asked, tuple[Outcome, int]] = {}
+    for place, log in enumerate(logs):
+        for asked, outcome in log.items():
+            best[asked] = min((outcome, place), best.get(asked, (outcome, place)))
+    return [
+        {asked: outcome for asked, outcome in log.items() if best[asked] == (outcome, place)}
+        for place, log in enumerate(logs)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -655,8 +651,8 @@ class LoggedRun:
         """Tell whether it ended well; several logs did where no case needs a further request."""
         if self.alone:
             return self.first.ended
-        found = [Attempts.of_records(header, read_records(header)) for header in self.logs]
-        settled = set[Asked]().union(*(one.judged | one.stayed for one in found))
+        found = [outcomes_of(header, read_records(header)) for header in self.logs]
+        settled = {asked for one in found for asked in one if one[asked] is not Outcome.OPEN}
         return self.planned is not None and len(settled) >= self.planned
 
     @property

@@ -24,13 +24,14 @@ from casewise.logs import (
     RUNNING,
     TARGETS,
     Asked,
-    Attempts,
     LoggedRun,
     LogHeader,
+    Outcome,
     counting,
     end_killed,
     is_readable,
     list_logs,
+    outcomes_of,
     read_headers,
     read_records,
     recorded_line,
@@ -171,11 +172,13 @@ def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     held = [_LogContents.of(header, cell) for header in run.logs]
-    counted = counting([log.attempts for log in held])
+    counted = counting([log.outcomes for log in held])
+    outcomes = {asked: outcome for log in counted for asked, outcome in log.items()}
     # Another start may have had more cases.
     wanted = set(cell.planned.condition.sample_ids)
-    judged = {asked for log in counted for asked in log.judged if asked[0] in wanted}
-    stayed = {asked for log in counted for asked in log.stayed if asked[0] in wanted}
+    asked_for = [asked for asked in outcomes if asked[0] in wanted]
+    judged = {asked for asked in asked_for if outcomes[asked] is Outcome.JUDGED}
+    stayed = {asked for asked in asked_for if outcomes[asked] is Outcome.STAYED}
     latest = run.logs[-1]
     done = len(judged) + len(stayed) >= cell.judgements
     failed = not done and latest.log.status == "error"
@@ -184,14 +187,14 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
         state=Stage.DONE if done else Stage.FAILED if failed else begun,
         judged=len(judged),
         total=cell.judgements,
-        errors=len(stayed) + sum(len(attempts.open) for attempts in counted if failed),
+        errors=len(stayed) + (failed and list(outcomes.values()).count(Outcome.OPEN)),
         tokens=_sum_of(log.tokens for log in held),
         log=latest.path,
         kinds=Counter(
             kind
             for log, counts in zip(held, counted, strict=True)
             for asked, kind in log.errors.items()
-            if asked in counts.stayed
+            if counts.get(asked) is Outcome.STAYED
         ),
         # Over millions it would take gigabytes, for nothing.
         finished=set() if done else judged | stayed,
@@ -204,7 +207,7 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
 class _LogContents:
     """Part of a cell that one log holds."""
 
-    attempts: Attempts
+    outcomes: Mapping[Asked, Outcome]
     tokens: Tokens
     errors: Mapping[Asked, FaultKind] = field(default_factory=dict)
     """Kinds of the errors that cases ended in."""
@@ -223,7 +226,7 @@ class _LogContents:
             if record.error is not None
         }
         tokens = _sum_of(tokens_of(record.usage) for record in records)
-        return cls(Attempts.of_records(header, records), tokens, errors)
+        return cls(outcomes_of(header, records), tokens, errors)
 
 
 def _sum_of(parts: Iterable[Tokens]) -> Tokens:
