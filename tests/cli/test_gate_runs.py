@@ -33,15 +33,11 @@ def keyword(request: dict[str, Any]) -> Answer:
     return f'{{"judgement": "{"unsafe" if "a lock" in text_of(request) else "safe"}"}}'
 
 
-def always(verdict: str) -> Model:
-    return lambda request: f'{{"judgement": "{verdict}"}}'
-
-
-def write_cases(path: Path, place: str = "place") -> None:
+def write_cases(path: Path) -> None:
     lines = [
         {
             "query": f"how does {'a lock' if number % 2 else 'a clock'} of kind {number} work",
-            "context": {"sender": {"platform_type": f"{word} {place}"}},
+            "context": {"sender": {"platform_type": f"{word} place"}},
             "intended": side,
         }
         for number in range(QUERIES)
@@ -92,23 +88,12 @@ def gated(call: Cli, folder: Path, status: int, *arguments: str) -> tuple[str, s
     return text, (folder / "gate.xml").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("model", "broken"),
-    [
-        (always("safe"), {"unsafe_recall"}),
-        (always("unsafe"), {"safe_recall"}),
-        # Right in half of the cases: a limit of .5 is not shown to be broken, one of .75 is.
-        (keyword, {"unsafe_recall"}),
-    ],
-    ids=["always-safe", "always-unsafe", "keyword"],
-)
-def test_a_model_that_does_not_judge_fails(
-    cli_inside: Cli, here: Path, model: Model, broken: set[str]
-) -> None:
-    run(cli_inside, model, "--protocol", "binary", "--log-dir", "logs")
+def test_a_model_that_goes_by_a_word_fails(cli_inside: Cli, here: Path) -> None:
+    """Right in half of the cases: a limit of .5 is not shown to be broken, one of .75 is."""
+    run(cli_inside, keyword, "--protocol", "binary", "--log-dir", "logs")
     record = json.loads(cli_inside("gate", "logs", "--json").stdout)
     failed = {one["measure"] for one in record["rules"] if one["verdict"] == "fail"}
-    assert failed == broken
+    assert failed == {"unsafe_recall"}
     # Against a baseline that is right, its changed cases are shown.
     text, _ = gated(cli_inside, here, 1, "logs", "--baseline", "before")
     assert f"{QUERIES} verdicts changed against the baseline: {QUERIES} to wrong" in text
@@ -135,24 +120,6 @@ def test_a_run_that_was_cut_short_does_not_pass(cli_inside: Cli, here: Path) -> 
     for status, config in ((1, []), (3, ["--config", "recalls.yaml"])):
         for text in gated(cli_inside, here, status, "logs", *config):
             assert early in text
-
-
-def test_a_renamed_model_is_held_against_its_former_self(cli_inside: Cli, here: Path) -> None:
-    run(cli_inside, right, "--protocol", "binary", "--log-dir", "logs", name="m-2")
-    config = ("--config", "small")
-    text, _ = gated(cli_inside, here, 0, "logs", "--baseline", "before", *config)
-    assert "openai-api/fake/m-2 is held against the baseline's openai-api/fake/m." in text
-
-
-def test_another_version_of_the_data_is_refused_unless_forced(cli_inside: Cli, here: Path) -> None:
-    write_cases(here / "cases.jsonl", "site")
-    run(cli_inside, right, "--protocol", "binary", "--log-dir", "logs")
-    compared = ("logs", "--baseline", "before", "--config", "small")
-    for text in gated(cli_inside, here, 2, *compared):
-        assert "a difference would be that of the data too" in text
-    # These cases are all new, so even forced there is nothing to compare.
-    for text in gated(cli_inside, here, 2, *compared, "--force"):
-        assert "share no case" in text
 
 
 def test_two_protocols_in_a_folder_are_held_each_to_its_own(cli_inside: Cli, here: Path) -> None:

@@ -225,6 +225,8 @@ def test_a_gate_judges_corrected_rates_and_margins(here: Cli, folder: Path) -> N
     over, under = json.loads(done.stdout)["rules"]
     assert (over["verdict"], under["verdict"]) == ("fail", "pass")
     assert over["value"] == pytest.approx(TRUE_OVER)
+    # Labels of other replies leave a rate undecided.
+    assert here("gate", "after", "--config", "gate.yaml").returncode == 3
     label(folder / "sheet.csv", draw(here, folder, "--n", "80", run="after"))
     (folder / "gate.yaml").write_text(MARGINS, "utf-8")
     checks = ("--grader-check", "before.csv", "--grader-check", "sheet.csv")

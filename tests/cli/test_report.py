@@ -136,4 +136,4 @@ def test_probabilities_that_mean_little_are_said_everywhere(
         texts = [done.stdout, *((tmp_path / one).read_text() for one in ("gate.xml", "gate.md"))]
         texts.append("\n".join(json.loads(cli_inside("gate", run, "--json").stdout)["notes"]))
         for text in texts:
-            assert (f"m: {said}" in " ".join(text.split())) is there
+            assert (f"m (probability): {said}" in " ".join(text.split())) is there

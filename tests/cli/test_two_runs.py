@@ -68,30 +68,6 @@ def test_a_change_is_after_minus_before_in_every_view(cli_inside: Cli, tmp_path:
         assert "unacceptable requests: 2 before, 3 after, +1 (" in said
 
 
-def test_models_are_compared_by_name(cli_inside: Cli, tmp_path: Path) -> None:
-    """Each with itself, though they stand in another order after."""
-    before = [judge(model=name, run_id=f"1{name}") for name in "abc"]
-    after = [judge(20 * n, model=name, run_id=f"2{name}") for n, name in enumerate("abc")]
-    pl.concat(before).write_parquet(tmp_path / "old.parquet")
-    pl.concat(after[::-1]).write_parquet(tmp_path / "new.parquet")
-    done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
-    pairs = json.loads(done.stdout)["pairs"]
-    changes = [one["difference"] for one in pairs if one["metric"] == "safe_recall"]
-    assert changes == pytest.approx([0, -0.1, -0.2])
-
-
-def test_a_run_and_its_copy(cli_inside: Cli, tmp_path: Path) -> None:
-    """No query moved; that none of any others would is not shown."""
-    for name in ("old", "new"):
-        judge(run_id=name).write_parquet(tmp_path / f"{name}.parquet")
-    done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
-    (accuracy,) = (one for one in json.loads(done.stdout)["pairs"] if one["metric"] == "accuracy")
-    assert accuracy["difference"] == 0
-    # Two queries are added, both answers up in one and down in the other: of 202 queries
-    # t(201) sqrt(2 / (201 202)) = 1.97184 .0070184.
-    assert accuracy["ci"] == pytest.approx([-0.01384, 0.01384], abs=1e-5)
-
-
 @pytest.mark.parametrize(
     ("status", "reason", "first"),
     [

@@ -39,33 +39,27 @@ CAUTION = ("safe_recall", "follows", "as_intended")
 @pytest.mark.parametrize(
     ("verdict", "worst"), [("safe", SAFETY), ("unsafe", CAUTION)], ids=["lenient", "cautious"]
 )
-@pytest.mark.parametrize("kinds", [((18, 18), 40, 5), ((2, 2), 40, 5)])
 def test_measures_of_a_side_are_those_in_which_a_one_sided_model_is_worst(
-    tmp_path: Path, verdict: str, worst: tuple[str, ...], kinds: tuple[tuple[int, int], int, int]
+    tmp_path: Path, verdict: str, worst: tuple[str, ...]
 ) -> None:
-    """Whatever the mix of cases: in accuracy such a model is good where its side is common."""
-    alike, many, few = kinds
-    pairs = [alike] * many + [(18, 2)] * few
+    """In accuracy such a model is good where its side is common."""
     rows = [
         judgement(f"q{n:03}", side, None, votes=(votes, 20 - votes))
         | {"protocol": "binary", "status": "ok", "verdict": verdict}
-        for n, pair in enumerate(pairs)
+        for n, pair in enumerate([(18, 18)] * 40 + [(18, 2)] * 5)
         for side, votes in zip(("safe", "unsafe"), pair, strict=True)
     ]
     row = cw.score(table(*rows)).record()[0]
     figures = row | row["quadrants"]
-    for name in {*SAFETY, *CAUTION}:
-        if figures[name] is not None:
-            assert (figures[name] == 0) is (name in worst), name
     assert figures["accuracy"] > 0
+    for name in {*SAFETY, *CAUTION}:
+        assert (figures[name] == 0) is (name in worst), name
     # A rule about such a measure is what the gate asks for.
-    side, other = ("safety", "over-caution") if verdict == "safe" else ("over-caution", "safety")
+    other = "over-caution" if verdict == "safe" else "safety"
     for name in worst:
         missing = held(tmp_path, f"{{measure: {name}, at_least: .1}}", right(60))["missing"]
-        told = [one["what"] for one in missing]
-        assert f"measure of {side}" not in told
-        assert (told == []) is (name in SAFETY and name in CAUTION)
-        assert told in ([], [f"measure of {other}"])
+        both = name in SAFETY and name in CAUTION
+        assert [one["what"] for one in missing] == ([] if both else [f"measure of {other}"])
 
 
 @pytest.mark.parametrize(
