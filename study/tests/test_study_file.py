@@ -139,6 +139,8 @@ def test_what_is_wrong_is_named(
 def test_a_new_study_is_not_ready_until_its_askers_are_named(tmp_path: Path, cli: Cli) -> None:
     write_cases(tmp_path, some_cases(3))
     plan(cli, "--attention", "0")
+    first = "# Write this sentence of consent.text first: This study is done by TODO.\n"
+    assert first in (tmp_path / "study.yaml").read_text("utf-8")
     said = " ".join(cli(*SERVE).stderr.split())
     assert re.search(r"not ready to be served: consent\.text .*; consent\.contact", said)
     plan(cli, "--attention", "0", "--force", *BY, "--ethics", "Board A, 17")

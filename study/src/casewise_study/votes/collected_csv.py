@@ -140,9 +140,8 @@ def read_collected(path: Path, study: Study) -> Collected:
     if (path / CHECKS).exists():
         rows = _rows(path / CHECKS, CheckRecord)
         checks = [(row.read(CheckRecord), row) for row in _with_positions(rows)]
-    known = _check_people(people, study)
-    _check_votes(votes, study, known)
-    _check_answered(checks, study, known)
+    _check_people(people, study)
+    _check_answers(votes, checks, {person.rater: person for person, _ in people}, study)
     collected = Collected(
         tuple(person for person, _ in people),
         tuple(vote for vote, _ in votes),
@@ -230,86 +229,67 @@ _LIVE = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
 """Those whose votes may count."""
 
 
-def _check_people(
-    people: Sequence[tuple[PersonRecord, Row]], study: Study
-) -> dict[str, PersonRecord]:
-    """The people by name: each once, in a block of the study that nobody else has."""
-    known: dict[str, PersonRecord] = {}
-    live: dict[int, str] = {}
+def _check_people(people: Sequence[tuple[PersonRecord, Row]], study: Study) -> None:
+    """Check that each person stands once, in a block of the study that nobody else has."""
+    known, live = set[str](), dict[int, str]()
     blocks = len(study.design.blocks)
     for person, row in people:
         rater, block = person.rater, person.block
-        if known.setdefault(rater, person) is not person:
+        if rater in known:
             raise row.refuse("the person stands twice", "rater", rater)
-        if block is None:
-            continue
-        if block >= blocks:
+        known.add(rater)
+        if block is not None and block >= blocks:
             raise row.refuse("no block of the study", "block", block, f"0 to {blocks - 1}")
-        if person.status in _LIVE and (holder := live.setdefault(block, rater)) != rater:
+        is_held = block is not None and person.status in _LIVE
+        if is_held and (holder := live.setdefault(block or 0, rater)) != rater:
             expected = f"a block that {holder} doesn't have"
             raise row.refuse("somebody else has the block", "block", block, expected)
-    return known
 
 
-def _check_votes(
-    votes: Sequence[tuple[VoteRecord, Row]], study: Study, known: Mapping[str, PersonRecord]
+def _check_answers(
+    votes: Sequence[tuple[VoteRecord, Row]],
+    checks: Sequence[tuple[CheckRecord, Row]],
+    people: Mapping[str, PersonRecord],
+    study: Study,
 ) -> None:
-    """Check votes against the people, their blocks, the cases and the quota."""
+    """Check votes and attention checks against the people, and votes against the quota."""
+    raters = [(vote.rater, row) for vote, row in votes]
+    for rater, row in (*raters, *((check.rater, row) for check, row in checks)):
+        if rater not in people:
+            raise row.refuse("nobody of this name among the people", "rater", rater)
     judged: dict[tuple[str, str], Row] = {}
     counted = Counter[str]()
-    blocks = [frozenset(block) for block in study.design.blocks]
     for vote, row in votes:
-        person, case_id = _known(vote.rater, row, known), vote.case_id
+        case_id, status = vote.case_id, people[vote.rater].status
         before = judged.setdefault((vote.rater, vote.query_id), row)
         if before is not row:
             problem = f"this person has judged the query before, in {before.place}"
             raise row.refuse(problem, "case_id", case_id, "one case of a query")
-        if vote.counted and person.status not in _LIVE:
-            problem = f"the vote of a person who is {person.status} can't count"
+        if vote.counted and status not in _LIVE:
+            problem = f"the vote of a person who is {status} can't count"
             raise row.refuse(problem, "counted", True, "false")
         counted[case_id] += vote.counted
         if counted[case_id] > study.votes:
             expected = f"{study.votes} counted votes on a case"
             raise row.refuse("more votes than the quota", "case_id", case_id, expected)
-        if person.block is not None and study.places[case_id] not in blocks[person.block]:
-            raise row.refuse("no case of this person's block", "case_id", case_id)
-
-
-def _known(rater: str, row: Row, people: Mapping[str, PersonRecord]) -> PersonRecord:
-    if rater not in people:
-        raise row.refuse("nobody of this name among the people", "rater", rater)
-    return people[rater]
-
-
-def _check_answered(
-    checks: Sequence[tuple[CheckRecord, Row]], study: Study, known: Mapping[str, PersonRecord]
-) -> None:
-    """Check answers to attention checks against the people and the study."""
-    ids = {check.id for check in study.attention.checks}
-    answered = set()
-    for check, row in checks:
-        _known(check.rater, row, known)
-        if check.check not in ids:
-            raise row.refuse("no attention check of the study", "check", check.check)
-        if (check.rater, check.check) in answered:
-            raise row.refuse("this person has answered the check before", "check", check.check)
-        answered.add((check.rater, check.check))
 
 
 def _check_completed(
     people: Sequence[tuple[PersonRecord, Row]], collected: Collected, study: Study
 ) -> None:
     """Check that completed blocks have all their votes and, where any are known, their checks."""
-    voted = Counter(vote.rater for vote in collected.votes)
+    given = defaultdict[str, set[int]](set)
+    for vote in collected.votes:
+        given[vote.rater].add(study.places[vote.case_id])
     answered = Counter(check.rater for check in collected.checks)
     wanted = study.attention.per_person
     for person, row in people:
         if person.status is not PersonStatus.COMPLETED or person.block is None:
             continue
-        asked = len(study.design.blocks[person.block])
-        if missing := asked - voted[person.rater]:
+        asked = {*study.design.blocks[person.block]}
+        if missing := len(asked - given[person.rater]):
             problem = f"completed, but {missing} of the votes are missing: was the file cut?"
-            raise row.refuse(problem, "rater", person.rater, f"{asked} votes in {VOTES}")
+            raise row.refuse(problem, "rater", person.rater, f"{len(asked)} votes in {VOTES}")
         if answered and (missing := wanted - answered[person.rater]):
             problem = f"completed, but the checks answered are {missing} off: was the file cut?"
             raise row.refuse(problem, "rater", person.rater, f"{wanted} checks in {CHECKS}")
