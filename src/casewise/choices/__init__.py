@@ -12,8 +12,8 @@ from collections import abc
 from importlib import metadata
 
 from casewise import errors
-from casewise.choices._input import Input
-from casewise.choices._measure import (
+from casewise.choices.input import Input
+from casewise.choices.measure import (
     BALANCE,
     Better,
     Family,
@@ -26,7 +26,7 @@ from casewise.choices._measure import (
     Side,
     View,
 )
-from casewise.choices._power import PowerInputs, PowerTest
+from casewise.choices.power import PowerInputs, PowerTest
 
 __all__ = [
     "BALANCE",

@@ -4,7 +4,7 @@ import enum
 from dataclasses import dataclass
 from typing import Annotated
 
-from casewise.choices._input import Input
+from casewise.choices.input import Input
 
 
 class PowerTest(enum.StrEnum):
