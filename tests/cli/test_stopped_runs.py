@@ -111,7 +111,7 @@ def test_a_run_that_did_not_end_does_not_pass(cli: Cli, tmp_path: Path, cases: P
     for run in ("logs", "table.csv"):
         done = cli("gate", run, "--config", "gate.yaml", "--junit", "gate.xml")
         assert done.returncode == 3, done.stdout
-        counts = f"2 pass, 1 missing; {there} of {CASES} judgements"
+        counts = "2 pass, 1 missing"
         assert " ".join(done.stdout.split()).startswith(f"Gate: undecided ({counts})")
         assert said in (tmp_path / "gate.xml").read_text("utf-8")
         # Every view says it first.
