@@ -123,7 +123,7 @@ class Draft:
     """Questions that are open."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Column:
     """Contents of one column."""
 
@@ -241,6 +241,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         "licence": {"constant": "unknown"},
     }
     draft.check(mapping, rows)
+    left = {one.name for one in draft.left}
     notes = [
         f"A draft for {path.name}, from all its {len(rows)} rows: check every line, say whose data",
         "they are (source) and under which licence, then",
@@ -249,7 +250,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         *(note for table in tables for note in table.notes),
         *(f"OPEN: {question.text}" for question in draft.questions),
         "The columns, with their filled cells and the first of them:",
-        *(f"{'not taken: ' * (one in draft.left)}{one.name}  {_sample(one)}" for one in every),
+        *(f"{'not taken: ' * (one.name in left)}{one.name}  {_sample(one)}" for one in every),
     ]
     head = "".join(f"# {_printable(note)}\n" for note in notes)
     body = yaml.safe_dump(

@@ -197,6 +197,13 @@ class _Import:
     taken: dict[str, str] = field(default_factory=dict)
     """``whole``, ``inside`` or empty by column or path: how much of it the mapping takes."""
 
+    names: set[str] = field(init=False)
+    """Columns and paths that the mapping names."""
+
+    def __post_init__(self) -> None:
+        listed = {each.column for each in self.mapping.each if each.column}
+        self.names = {name for _, name in self.mapping.names()} | listed | {*BUILT_IN}
+
     def check_columns(self, columns: Sequence[str], file: Path) -> None:
         """Refuse columns that the mapping names and the table lacks."""
         for key, name in self.mapping.names():
@@ -251,11 +258,9 @@ class _Import:
                 self._count_untaken(cell, f"{path}.")
 
     def _how_taken(self, path: str) -> str:
-        names = {name for _, name in self.mapping.names()} | {*BUILT_IN}
-        names |= {each.column for each in self.mapping.each if each.column}
-        if path in names:
+        if path in self.names:
             return "whole"
-        return "inside" if any(name.startswith(f"{path}.") for name in names) else ""
+        return "inside" if any(name.startswith(f"{path}.") for name in self.names) else ""
 
     def _take(self, row: MappedRow, number: int) -> None:
         """Take the case of a row, the ``number``-th of several; or count the reason why not."""

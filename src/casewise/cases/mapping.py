@@ -75,7 +75,7 @@ class Value(_OfColumn):
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that it names."""
-        return tuple(_PLACES.findall(self.text or f"{{{self.column}}}" * bool(self.column)))
+        return (self.column,) if self.column else tuple(_PLACES.findall(self.text or ""))
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:

@@ -257,11 +257,13 @@ def _names(grid: Sequence[_Cells], at: int) -> list[str] | None:
 def _told_apart(names: Sequence[str], notes: list[str]) -> list[str]:
     """Names that stand once each (the second ``label`` is ``label (2)``), with a note on it."""
     unique: list[str] = []
+    seen = {""}
     for name in names:
         number, new = 1, name
-        while name and new in unique:
+        while name and new in seen:
             number += 1
             new = f"{name} ({number})"
+        seen.add(new)
         unique.append(new)
     if renamed := [new for name, new in zip(names, unique, strict=True) if new != name]:
         notes.append(f"columns of the same name are told apart: {', '.join(renamed)}")
