@@ -70,7 +70,6 @@ def photograph(browser: Browser, html: Path, folder: Path) -> Iterator[Path]:
             page.screenshot(path=name)
             yield name
             page.click("#texts")
-            page.click("#warning-accept")
             page.click("#rows li:first-child button")
             name = folder / f"report-pair-{width}-{scheme}.png"
             page.screenshot(path=name)

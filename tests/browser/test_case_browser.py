@@ -62,17 +62,18 @@ def test_filters_leave_what_the_table_says(open_page: Open) -> None:
 def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:
     page = open_page(page_of_two(reveal=True))
     page.click("#texts")
-    page.click("#warning-accept")
     choose(page, sort="order of the data")
     page.click("#rows li:first-child button")
     safe, unsafe = page.locator("#pair article").all()
     assert tops(safe, unsafe) == [tops(safe)[0]] * 2
-    assert marks(safe) == ["safe", "3"]
-    assert marks(unsafe) == ["unsafe", "4"]
+    # Whole values differ; what is alike in both contexts bears no mark.
+    assert marks(safe)[-1] == "3"
+    assert marks(unsafe)[-1] == "4"
+    assert not set(marks(safe)) & set(marks(unsafe))
     assert "(differs)" in (safe.locator(".differs dt").first.text_content() or "")
     expect(safe).to_contain_text("a help desk", use_inner_text=True)
     expect(safe).to_contain_text("a person with safe plans", use_inner_text=True)
-    assert re.search(r"\d+ safe, \d+ unsafe", safe.locator(".votes").inner_text())
+    assert re.search(r"\d+ of 20 people call it (un)?safe", safe.inner_text())
     assert safe.locator("tbody th").all_inner_texts()[0].startswith("model-0")
     safe.locator("summary").first.click()
     expect(safe).to_contain_text("of model-0 says: q00000-safe because of it", use_inner_text=True)
@@ -119,14 +120,8 @@ def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open)
     choose(page, sort="order of the data")
     query = page.get_by_text("How would somebody do the thing called q00000?")
     expect(query).to_have_count(0)
+    expect(page.get_by_text("Content warning")).to_be_visible()
     page.locator("#texts").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog", name="Content warning")).to_be_visible()
-    page.keyboard.press("Enter")  # on what is focused first: keep them hidden
-    expect(query).to_have_count(0)
-    expect(page.locator("#texts")).to_be_focused()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     expect(query).to_have_count(2)
     page.fill("[name=words]", "called q00007?")
@@ -136,7 +131,7 @@ def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open)
     page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
     expect(query).to_have_count(0)
-    expect(page.locator("text=Queries, contexts and replies are hidden.").first).to_be_visible()
+    expect(page.locator("#texts")).to_have_text("Show texts")
 
 
 def test_withheld_pairs_say_lengths(open_page: Open) -> None:
@@ -165,7 +160,6 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
         "All cases · 3",
         "Calls unsafe what people call safe · 1",
         "Calls safe what people call unsafe · 1",
-        "Differs between runs · 1",
     ]
 
     def ids() -> list[str]:
@@ -179,23 +173,16 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
     expect(page).to_have_url(re.compile("#view=answers$"))
     page.check("[name=view][value=refuses]", force=True)
     assert ids() == ["b"]
-    page.check("[name=view][value=differs]", force=True)
-    assert ids() == ["a"]
     page.locator("#filters summary").click()
-    page.select_option("[name=run]", label="m2")
-    # One run differs from no other.
-    assert ids() == []
-    page.select_option("[name=beside]", label="m1")
-    assert ids() == ["a"]
     page.click("#clear")
     expect(page).not_to_have_url(re.compile("#"))
-    page.select_option("[name=sort]", label="P(safe)")
+    page.select_option("[name=sort]", label="order of the data")
     page.select_option("[name=run]", label="m1")
-    assert ids() == ["b", "c", "a"]
-    expect(page).to_have_url(re.compile("#run=0&sort=p_safe$"))
+    assert ids() == ["a", "b", "c"]
+    expect(page).to_have_url(re.compile("#run=0&sort=data$"))
     # The address brings the same again, with the pair of the chosen run.
-    page.click("#rows li:first-child button")
-    expect(page).to_have_url(re.compile("#run=0&sort=p_safe&case=b-safe$"))
+    page.click("#rows li:nth-child(2) button")
+    expect(page).to_have_url(re.compile("#run=0&sort=data&case=b-safe$"))
     page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
     expect(page.locator("#pair-title").first).to_have_text("Case b-safe", use_inner_text=True)
@@ -204,15 +191,15 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
         "1 answer of other runs", use_inner_text=True
     )
     page.click("#pair-close")
-    assert ids() == ["b", "c", "a"]
+    assert ids() == ["a", "b", "c"]
     with page.expect_download() as download:
         page.click("#selection")
     text = Path(download.value.path()).read_text("utf-8")
     found = list(csv.DictReader(io.StringIO(text, newline="")))
     assert [(one["case_id"], one["run"], one["said"], one["outcome"]) for one in found] == [
+        ("a-safe", "m1", "safe", "wrong"),
         ("b-safe", "m1", "unsafe", "wrong"),
         ("c-safe", "m1", "safe", "right"),
-        ("a-safe", "m1", "safe", "wrong"),
     ]
 
 
@@ -260,7 +247,3 @@ def test_the_script_rounds_halves_away_from_zero(open_page: Open) -> None:
     assert page.evaluate(read, shares) == [
         [rounded(share, digits).removeprefix("0") for digits in (3, 2)] for share in shares
     ]
-    near = f"(shares) => {{ {script}; return shares.map(percent); }}"
-    known = {"0 %": 0, "0.1 %": 0.0005, "0.5 %": 0.0045, "1 %": 0.005, "13 %": 0.125}
-    known |= {"15 %": 0.145, "99 %": 0.985, "99.5 %": 0.995, "99.9 %": 0.999, "100 %": 0.9996}
-    assert page.evaluate(near, list(known.values())) == list(known)

@@ -71,5 +71,5 @@ def test_a_comparison_begins_with_what_is_newly_wrong(open_page: Open) -> None:
     newly = [case for case in wrong_in(after) if case in was]
     assert page.inner_text("#matches").split()[0] == str(len(newly))
     assert set(ids(page)) <= set(newly)
-    page.locator(".runs tbody tr").first.locator("circle.full").first.click()
-    expect(page).to_have_url(re.compile("run=1&beside=0&view=new$"))
+    page.locator(".runs tbody tr").first.click()
+    expect(page).to_have_url(re.compile("run=1&view=new$"))

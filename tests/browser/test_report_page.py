@@ -108,7 +108,6 @@ def test_hostile_text_does_nothing(open_page: Open) -> None:
         page = open_page(hostile_page(reveal=reveal))
         if reveal:
             page.click("#texts")
-            page.click("#warning-accept")
         page.click("#rows li:first-child button")
         expect(page.locator("#pair-title").first).to_have_text(
             f"Case safe {HOSTILE}", use_inner_text=True
@@ -134,8 +133,6 @@ def test_axe_finds_nothing_serious_and_nothing_sticks_out(
     assert grave(page) == []
     assert overflowing(page) == []
     page.click("#texts")
-    assert grave(page) == []
-    page.click("#warning-accept")
     page.click("#rows li:first-child button")
     page.click("#pair .wrote summary >> nth=0")
     assert grave(page) == []
@@ -149,22 +146,16 @@ def test_long_words_fit_at_400_pixels(open_page: Open) -> None:
     )
     page = open_page(page_of(with_answers(made), texts_of(made), title=long, reveal=True), 400)
     page.click("#texts")
-    page.click("#warning-accept")
     assert overflowing(page) == []
     page.click("#rows li:first-child button")
     assert overflowing(page) == []
 
 
 def test_light_dark_and_paper(open_page: Open) -> None:
-    page = open_page(page_of_two(), dark=True)
     ground = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
-    label = "() => getComputedStyle(document.querySelector('.pinned th')).color"
+    assert min(open_page(page_of_two()).evaluate(ground)) > 240
+    page = open_page(page_of_two(), dark=True)
     assert max(page.evaluate(ground)) < 60
-    dim = page.evaluate(label)
-    page.click("#theme")
-    assert min(page.evaluate(ground)) > 240
-    assert page.evaluate(label) != dim
-    page.click("#theme")
     page.emulate_media(media="print")
     assert min(page.evaluate(ground)) > 240
     expect(page.locator("#case-browser").first).to_be_hidden()
@@ -181,7 +172,7 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
         bare.goto(page.url)
         expect(bare.locator(".runs circle").first).to_be_visible()
         expect(bare.get_by_text("calls unsafe ").first).to_be_visible()
-        expect(bare.locator("#case-browser, #theme, #download").first).to_be_hidden()
+        expect(bare.locator("#case-browser, #download").first).to_be_hidden()
 
 
 def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:

@@ -23,8 +23,8 @@ class ChartLine:
     name: str
     words: str
     at: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     address: str
 
 
@@ -34,8 +34,8 @@ class Chart:
 
     groups: Sequence[tuple[str, Sequence[ChartLine]]]
     ticks: Sequence[tuple[float, str]]
-    zero: float | None
-    """Place of zero, of a chart of changes."""
+    zero: float
+    """Place of zero, of a chart of changes; else NaN."""
     left_out: int
 
 
@@ -47,8 +47,8 @@ def draw(analysis: Analysis, runs: Sequence[RunCondition]) -> Chart:
     low, high = _axis(ends, zero=analysis.is_change)
     names = dict(zip(_runs(analysis), run_names(_runs(analysis)), strict=True))
 
-    def place(value: float) -> float | None:
-        return None if math.isnan(value) else round(100 * (value - low) / (high - low), 2)
+    def place(value: float) -> float:
+        return 100 * (value - low) / (high - low)
 
     def line(run: RunCondition, name: str, n: int | None, one: Figure) -> ChartLine:
         write = signed if analysis.is_change else number
@@ -57,7 +57,7 @@ def draw(analysis: Analysis, runs: Sequence[RunCondition]) -> Chart:
         words = f"{write(one.value)}{known}" + (f", n {n:,}" if n is not None else "")
         start, end = map(place, one.interval)
         return ChartLine(
-            name, words, place(one.value) or 0.0, start, end, _address(run, runs, analysis, name)
+            name, words, place(one.value), start, end, _address(run, runs, analysis, name)
         )
 
     return Chart(
@@ -65,8 +65,8 @@ def draw(analysis: Analysis, runs: Sequence[RunCondition]) -> Chart:
             (names[run], [line(*one) for one in found])
             for run, found in groupby(shown, key=lambda one: one[0])
         ],
-        [(place(at) or 0.0, number(at, 2)) for at in _ticks(low, high)],
-        place(0.0) if analysis.is_change else None,
+        [(round(place(at), 1), number(at, 2)) for at in _ticks(low, high)],
+        place(0.0) if analysis.is_change else math.nan,
         len(figures) - len(shown),
     )
 

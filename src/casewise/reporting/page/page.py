@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -78,6 +79,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
     scores = overview.scores
     result: Result[Any] = leading(overview, over_time)
     analyses = [one for one in scores.analyses if one.lines]
+    missing = [one.missing for one in scores.analyses if not one.lines and one.missing]
     runs = overview.browser.runs
     return _template().render(
         title=title,
@@ -85,11 +87,11 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         about=_about(overview),
         first=[(one, is_bad(one) or not one.is_told) for one in result.leading],
         rows=run_rows(overview, result),
-        heads=titles(overview.scores),
+        heads=("Run", "State", *titles(overview.scores)),
         pinned=pinned(all_verdicts(overview, result), overview.scores.baselines),
         analyses=[(one, draw(one, runs), as_table(one)) for one in analyses],
-        missing=[one.missing for one in scores.analyses if not one.lines and one.missing],
-        notes=[*notes, *remarks(overview.scores), *_shape(overview)],
+        notes=[*notes, *remarks(overview.scores), *_shape(overview), *missing],
+        nan=math.nan,
         reveal=reveal,
         css=Markup(asset("report.css")),
         script=_script(),

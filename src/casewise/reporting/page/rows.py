@@ -75,6 +75,5 @@ def address(conditions: Sequence[RunCondition], runs: Sequence[RunCondition]) ->
     places = [runs.index(one) for one in conditions if one in runs]
     if not places:
         return ""
-    if len(places) > 1:
-        return f"#run={places[-1]}&beside={places[0]}&view=new"
-    return f"#run={places[0]}&outcome=wrong"
+    chosen = "view=new" if len(places) > 1 else "outcome=wrong"
+    return f"#run={places[-1]}&{chosen}"

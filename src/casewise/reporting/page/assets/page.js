@@ -1,4 +1,4 @@
-/** What the parts of the page share; downloads, the theme, and the order of the runs. */
+/** What the parts of the page share; downloads, and the order of the runs. */
 
 const byId = (id) => document.getElementById(id);
 
@@ -9,6 +9,12 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** A small line of text below another. */
+const aside = (...children) => make("span", { className: "aside" }, ...children);
+
+/** A text of others, whichever way it runs. */
+const bdi = (text) => make("bdi", {}, text);
+
 /** The value that was packed into a script element: JSON, gzipped, in base64. */
 async function unpack(id) {
   const bytes = Uint8Array.from(atob(byId(id).textContent), (one) => one.charCodeAt(0));
@@ -16,22 +22,12 @@ async function unpack(id) {
   return JSON.parse(await new Response(stream).text());
 }
 
-/** A number with its digits, halves away from zero, as every figure of the page is rounded. */
-function rounded(number, digits = 0) {
-  const whole = Math.floor(Number((Math.abs(number) * 10 ** digits).toFixed(6)) + 0.5);
-  return `${number < 0 && whole ? "-" : ""}${(whole / 10 ** digits).toFixed(digits)}`;
-}
-
-/** A number as the tables print it: no leading zero, a dash where unknown. */
+/** A number as the tables print it: halves away from zero, no leading zero, a dash where unknown. */
 function shown(number, digits = 3) {
   if (number === null || number === undefined) return "–";
-  return rounded(number, digits).replace(/^(-?)0\./, "$1.");
-}
-
-/** A share as a percentage; with a digit where it would else be none or all. */
-function percent(share) {
-  const [whole, fine] = [rounded(100 * share), rounded(100 * share, 1)];
-  return `${["0", "100"].includes(whole) && !["0.0", "100.0"].includes(fine) ? fine : whole} %`;
+  const whole = Math.floor(Number((Math.abs(number) * 10 ** digits).toFixed(6)) + 0.5);
+  const text = (whole / 10 ** digits).toFixed(digits).replace(/^0\./, ".");
+  return number < 0 && whole ? `-${text}` : text;
 }
 
 /** A count with its noun: 1 case, 2 cases. */
@@ -54,13 +50,10 @@ function csvCell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function csvText(rows) {
+function download(name, rows) {
   const keys = [...new Set(rows.flatMap(Object.keys))];
   const lines = [keys, ...rows.map((row) => keys.map((key) => row[key]))];
-  return lines.map((cells) => cells.map(csvCell).join(",") + "\r\n").join("");
-}
-
-function download(name, text) {
+  const text = lines.map((cells) => cells.map(csvCell).join(",") + "\r\n").join("");
   const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
   make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
@@ -68,27 +61,12 @@ function download(name, text) {
 
 /** One file of every score and every figure of every analysis. */
 async function startDownload() {
-  const button = byId("download");
   const sections = await unpack("chart-data");
   const scores = JSON.parse(byId("scores").textContent).map(({ analyses, ...row }) => row);
-  button.hidden = false;
-  button.addEventListener("click", () => download("casewise-numbers.csv", csvText([
+  byId("download").hidden = false;
+  byId("download").addEventListener("click", () => download("casewise-numbers.csv", [
     ...scores.map((row) => ({ section: "scores", ...row })),
-    ...sections.flatMap(({ id, rows }) => rows.map((row) => ({ section: id, ...row })))])));
-}
-
-function startTheme() {
-  const [root, button] = [document.documentElement, byId("theme")];
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const name = () => { button.textContent = isDark() ? "Light" : "Dark"; };
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    name();
-  });
-  system.addEventListener("change", name);
-  name();
+    ...sections.flatMap(({ id, rows }) => rows.map((row) => ({ section: id, ...row })))]));
 }
 
 /** Every heading of the table of runs is a button that sorts by its column, then turns it round. */
@@ -97,12 +75,12 @@ function startSorting() {
   const rows = [...body.rows];
   const heads = [...document.querySelectorAll(".runs thead th")];
   const valueOf = (row, at) => row.cells[at].dataset.value ?? row.cells[at].textContent.trim();
+  const compare = (x, y) => (Number.isNaN(x - y) ? x.localeCompare(y) : x - y);
   const order = (at) => (a, b) => {
     const [x, y] = [valueOf(a, at), valueOf(b, at)];
     if (x === "" || y === "") return (x === "") - (y === "");
     return heads[at].ariaSort === "descending" ? compare(y, x) : compare(x, y);
   };
-  const compare = (x, y) => (Number.isNaN(x - y) ? x.localeCompare(y) : x - y);
   heads.forEach((head, at) => {
     const button = make("button", { type: "button" }, head.textContent);
     button.addEventListener("click", () => {
@@ -112,15 +90,5 @@ function startSorting() {
       body.append(...rows.toSorted(order(at)));
     });
     head.replaceChildren(button);
-  });
-}
-
-/** On paper every analysis is open. */
-function startPrint() {
-  const paper = matchMedia("print");
-  let opened = [];
-  paper.addEventListener("change", () => {
-    if (paper.matches) opened = [...document.querySelectorAll("details.finding:not([open])")];
-    for (const one of opened) one.open = paper.matches;
   });
 }

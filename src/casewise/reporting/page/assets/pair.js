@@ -2,91 +2,25 @@
 
 const isNested = (value) => value !== null && typeof value === "object";
 
-/** Where a value stands among those of the other contexts: the same path, level by level. */
-const inside = (values, key) => values.map((value) => (isNested(value) ? value[key] : undefined));
-
 /** A context as nested lists of terms; what is not the same in `others` is marked. */
 function contextList(context, others) {
-  return make("dl", { className: "context" }, ...Object.entries(context).map(([key, value]) =>
-    contextEntry(spaced(key), value, inside(others, key))));
+  const entries = Object.entries(context).map(([key, value]) => {
+    const there = others.map((other) => (isNested(other) ? other[key] : undefined));
+    const differs = !isNested(value) && there.some((other) => other !== value);
+    const text = make(differs ? "mark" : "span", {}, String(value ?? "–"));
+    const note = differs ? make("span", { className: "unseen" }, " (differs)") : null;
+    return make("div", { className: differs ? "differs" : "" },
+      make("dt", {}, bdi(spaced(key)), note),
+      make("dd", { dir: "auto" }, isNested(value) ? contextList(value, there) : text));
+  });
+  return make("dl", { className: "context" }, ...entries);
 }
-
-function contextEntry(name, value, others) {
-  if (isNested(value)) {
-    return make("div", {}, make("dt", {}, make("bdi", {}, name)), make("dd", {}, contextList(value, others)));
-  }
-  const differs = others.some((other) => other !== value);
-  const text = String(value ?? "–");
-  const note = differs ? make("span", { className: "unseen" }, " (differs)") : null;
-  const twin = others.length === 1 && typeof others[0] === "string" ? others[0] : "";
-  const pieces = differs ? marked(text, twin) : [text];
-  const className = differs && pieces.length === 1 ? "whole" : "";
-  return make("div", { className: differs ? "differs" : "" },
-    make("dt", {}, make("bdi", {}, name), note), make("dd", { className, dir: "auto" }, ...pieces));
-}
-
-/** Fewer shared words than this, and a text is another one rather than a changed one. */
-const ALIKE = 0.5;
-const MOST_WORDS = 300;
-
-/** A text that differs: the words that its twin lacks are marked, or all where few are shared. */
-function marked(text, twin) {
-  const [words, others] = [text, twin].map((one) => one.split(/(?<=\s)(?=\S)/));
-  if (Math.max(words.length, others.length) > MOST_WORDS) return [make("mark", {}, text)];
-  const kept = sharedWords(words, others);
-  if (kept.size < ALIKE * Math.max(words.length, others.length)) return [make("mark", {}, text)];
-  return words.map((word, place) => (kept.has(place) ? word : make("mark", {}, word)));
-}
-
-/** The places of the words in the longest common subsequence of two texts. */
-function sharedWords(words, others) {
-  const same = (at, to) => words[at].trim() === others[to].trim();
-  const longest = Array.from({ length: words.length + 1 }, () => Array(others.length + 1).fill(0));
-  for (let at = words.length - 1; at >= 0; at -= 1) {
-    for (let to = others.length - 1; to >= 0; to -= 1) {
-      longest[at][to] = same(at, to)
-        ? longest[at + 1][to + 1] + 1 : Math.max(longest[at + 1][to], longest[at][to + 1]);
-    }
-  }
-  const kept = new Set();
-  for (let at = 0, to = 0; at < words.length && to < others.length;) {
-    if (same(at, to)) {
-      kept.add(at);
-      at += 1;
-      to += 1;
-    } else if (longest[at + 1][to] >= longest[at][to + 1]) at += 1;
-    else to += 1;
-  }
-  return kept;
-}
-
-/** Votes as numbers and a bar; the published share where single votes are unknown. */
-function votesOf(one) {
-  const share = safeShare(one);
-  if (share === null) return make("p", { className: "votes" }, "no votes");
-  const { votes_safe: safe, votes_unsafe: unsafe } = one;
-  const words = hasVotes(one)
-    ? `${safe} safe, ${unsafe} unsafe` : `published safe rate ${percent(share)}`;
-  return make("p", { className: "votes" }, shareBar([["safe", share], ["unsafe", 1 - share]]), words);
-}
-
-/** A bar of shares, for the eyes only: the numbers stand beside it. */
-function shareBar(parts) {
-  const bar = make("span", { className: "bar", ariaHidden: "true" });
-  for (const [name, share] of parts.filter((part) => part[1] > 0)) {
-    const piece = make("span", { className: name });
-    piece.style.flexGrow = share;
-    bar.append(piece);
-  }
-  return bar;
-}
-
-const labelWord = (label) =>
-  (label === null ? "no label" : { 1: "label: safe", 0: "label: unsafe" }[label] ?? "label: a tie");
 
 /** A label, and why it isn't what most of the votes say. */
-const labelOf = ({ label, label_note: note }) =>
-  (note ? `${labelWord(label)} (${note})` : labelWord(label));
+function labelOf({ label, label_note: note }) {
+  const word = label === null ? "no label" : { 1: "label: safe", 0: "label: unsafe" }[label] ?? "label: a tie";
+  return note ? `${word} (${note})` : word;
+}
 
 const OUTCOMES = {
   right: "✓ right", wrong: "✗ wrong", partly: "½ partly", called: "calls a tool", unread: "not read",
@@ -102,91 +36,59 @@ function lengths(one, names) {
 /** What a judgement has texts of, in the order in which they are packed. */
 const PARTS = ["answer", "explanation", "error"];
 
-function answerRow(one, runs, texts, several) {
+function answerRow(one, { runs, texts }, several) {
   const title = several ? `${runs[one.run].name}, sample ${one.epoch}` : runs[one.run].name;
-  const name = make("th", { scope: "row" }, make("bdi", {}, title));
-    const told = lengths(one, PARTS);
-  if (!texts && told) name.append(make("span", { className: "aside" }, told));
-  const said = make("td", {}, one.said === null ? spaced(one.status) : spaced(one.said));
-  if (one.doubt) said.append(make("span", { className: "aside" }, `doubt ${shown(one.doubt, 2)}`));
-  const row = make("tr", {}, name, said,
+  const told = lengths(one, PARTS);
+  const said = make("td", {}, spaced(one.said ?? one.status));
+  if (one.doubt) said.append(aside(`doubt ${shown(one.doubt, 2)}`));
+  const row = make("tr", {},
+    make("th", { scope: "row" }, bdi(title), texts || !told ? null : aside(told)), said,
     make("td", { className: "number" }, shown(one.p_safe)),
-    make("td", { className: `outcome ${one.outcome}` }, OUTCOMES[one.outcome]));
-  return texts && told ? [row, textRow(one)] : [row];
+    make("td", { className: one.outcome }, OUTCOMES[one.outcome]));
+  if (!texts || !told) return [row];
+  const written = PARTS.flatMap((name, place) => (one.texts[place]
+    ? [make("h5", {}, name), make("p", { className: "text", dir: "auto" }, one.texts[place])] : []));
+  const fold = make("details", {}, make("summary", {}, "what it wrote"), ...written);
+  return [row, make("tr", { className: "wrote" }, make("td", { colSpan: 4 }, fold))];
 }
 
-function textRow(one) {
-  const texts = PARTS.map((name, place) => [name, one.texts[place]]).filter(([, text]) => text)
-    .map(([name, text]) => [make("h5", {}, name), make("p", { className: "text", dir: "auto" }, text)]);
-  const fold = make("details", {}, make("summary", {}, "what it wrote"), ...texts.flat());
-  return make("tr", { className: "wrote" }, make("td", { colSpan: 4 }, fold));
-}
-
-function answersTable(judgements, runs, texts) {
-  const heads = [["run"], ["says"], ["P(safe)", "number"], ["by the label"]];
+function answersTable(judgements, state) {
   const several = judgements.some((one) => one.epoch !== judgements[0].epoch);
-  return make("table", { className: "answers" },
-    make("thead", {}, make("tr", {}, ...heads.map(([head, className = ""]) =>
-      make("th", { scope: "col", className }, head)))),
-    make("tbody", {}, ...judgements.flatMap((one) => answerRow(one, runs, texts, several))));
-}
-
-const parsed = (text) => (text === null || text === undefined ? null : JSON.parse(text));
-
-function historyList(turns) {
-  return make("ol", { className: "history" }, ...turns.map((turn) => make("li", {},
-    make("span", { className: "aside" }, turn.role), make("p", { className: "text", dir: "auto" }, turn.content))));
-}
-
-function noContext(one) {
-  return one.no_context ? "Asked without a context." : "No context is known.";
+  const heads = ["run", "says", "P(safe)", "by the label"].map((head) =>
+    make("th", { scope: "col" }, head));
+  return make("table", { className: "answers" }, make("thead", {}, make("tr", {}, ...heads)),
+    make("tbody", {}, ...judgements.flatMap((one) => answerRow(one, state, several))));
 }
 
 /** The context (and earlier turns) of a case, or how long it is. */
 function caseTexts(one, texts) {
+  const none = one.no_context ? "Asked without a context." : "No context is known.";
   if (!texts) {
     const told = lengths(one, ["context", "history"]);
-    return [make("p", { className: "withheld" }, told ? `Withheld: ${told}.` : noContext(one))];
+    return [make("p", { className: "aside" }, told ? `Withheld: ${told}.` : none)];
   }
+  const parsed = (text) => JSON.parse(text ?? "null");
   const context = parsed(one.context);
   const others = one.pair.filter((other) => other !== one).map((other) => parsed(other.context));
-  const turns = parsed(one.history) ?? [];
+  const turns = (parsed(one.history) ?? []).map((turn) => make("li", {}, aside(turn.role),
+    make("p", { className: "text", dir: "auto" }, turn.content)));
   return [
-    context ? contextList(context, others) : make("p", { className: "withheld" }, noContext(one)),
-    ...(turns.length ? [make("h4", {}, "earlier turns"), historyList(turns)] : []),
+    context ? contextList(context, others) : make("p", { className: "aside" }, none),
+    ...(turns.length ? [make("h4", {}, "earlier turns"), make("ol", {}, ...turns)] : []),
   ];
 }
 
-function caseColumn(one, { runs, texts, chosen }, opened) {
-  const shown = one.judgements.filter(ofChosen(chosen));
-  const others = one.judgements.length - shown.length;
-  const aside = one.no_context ? "Without a context" : "Intention not given";
-  const heading = one.intended ? `Meant to be ${one.intended}` : aside;
+function caseColumn(one, state, opened) {
+  const told = one.judgements.filter(ofChosen(state.chosen));
+  const others = one.judgements.length - told.length;
+  const untold = one.no_context ? "Without a context" : "Intention not given";
   return make("article", { className: one === opened ? "opened" : "" },
-    make("h3", {}, heading),
-    make("p", { className: "aside" }, make("code", {}, make("bdi", {}, one.case_id))),
-    make("p", { className: "label" }, labelOf(one)),
-    votesOf(one),
-    make("h4", {}, "context"),
-    ...caseTexts(one, texts),
-    make("h4", {}, "answers"),
-    shown.length ? answersTable(shown, runs, texts) : null,
+    make("h3", {}, one.intended ? `Meant to be ${one.intended}` : untold),
+    make("p", { className: "aside" }, make("code", {}, bdi(one.case_id))),
+    make("p", {}, `${sentence(one.people)} ${sentence(labelOf(one))}`),
+    make("h4", {}, "context"), ...caseTexts(one, state.texts),
+    make("h4", {}, "answers"), told.length ? answersTable(told, state) : null,
     others ? make("p", { className: "aside" }, `${counted(others, "answer")} of other runs`) : null);
-}
-
-/** Why the answers of the chosen runs stand where they do: a sentence each, the furthest first. */
-const MOST_WHYS = 10;
-
-function whyList(one, { runs, chosen, deeds }) {
-  const told = toExplain(one, chosen);
-  const several = runs.length > 1;
-  const lines = told.slice(0, MOST_WHYS).map((each) =>
-    make("li", {}, make("bdi", {}, whyOf(one, each, several ? runs[each.run].name : "The model", deeds))));
-  const more = told.length - lines.length;
-  return make("div", { className: "why" },
-    make("p", {}, `${sentence(one.differs)} ${sentence(one.people)} ${sentence(one.because)}`),
-    lines.length ? make("ul", {}, ...lines) : null,
-    more > 0 ? make("p", { className: "aside" }, `and ${counted(more, "answer")} more`) : null);
 }
 
 /** Answers of the chosen runs that are wrong or in a group, the furthest from people first. */
@@ -196,32 +98,31 @@ const toExplain = (one, chosen) => one.judgements.filter(ofChosen(chosen))
 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
-function whyOf(one, each, name, deeds) {
-  const chance = each.p_safe === null ? "" : ` at P(safe) ${shown(each.p_safe, 2)}`;
-  const before = each.groups.includes("new") || each.groups.includes("mended")
-    ? `, where the run before ${deeds[each.before]}` : "";
-  const judged = each.groups.includes("judge-act") ? `, and as a judge ${deeds[each.judged]}` : "";
-  const far = each.distance === null ? "" : `, off by ${shown(each.distance, 2)}`;
-  const wrong = each.right === 0 ? "; wrong" : each.right === 1 ? "; right" : "";
-  return `${name} ${deeds[each.said] ?? "gave no answer"}${chance}${before}${judged}${far}${wrong}.`;
+/** Why an answer stands where it does, in a sentence. */
+function whyOf(one, { runs, deeds }) {
+  const name = runs.length > 1 ? runs[one.run].name : "The model";
+  const parts = [deeds[one.said] ?? "gave no answer"];
+  if (one.p_safe !== null) parts.push(` at P(safe) ${shown(one.p_safe, 2)}`);
+  const has = (name) => one.groups.includes(name);
+  if (has("new") || has("mended")) parts.push(`, where the run before ${deeds[one.before]}`);
+  if (has("judge-act")) parts.push(`, and as a judge ${deeds[one.judged]}`);
+  if (one.distance !== null) parts.push(`, off by ${shown(one.distance, 2)}`);
+  return `${name} ${parts.join("")}; ${NAMES[one.outcome]}.`;
 }
 
 /** Everything of a case and of those that share its query; answers of the chosen runs. */
 function pairView(one, state) {
   const { texts } = state;
-  const query = texts && one.query
-    ? make("blockquote", { className: "text", dir: "auto" }, one.query)
-    : make("p", { className: "withheld" }, one.query_length
-      ? `Query withheld: ${counted(one.query_length, "character")}.` : "The query is not known.");
-  const note = one.pair.length === 1
-    ? "The only case with this query."
-    : texts && "≠ stands by what differs between the contexts; the words that differ are marked.";
+  const length = one.query_length
+    ? `Query withheld: ${counted(one.query_length, "character")}.` : "The query is not known.";
+  const whys = toExplain(one, state.chosen).slice(0, 10);
   return [
-    make("p", { className: "aside" }, make("bdi", {}, one.category)),
-    query,
-    note ? make("p", { className: "aside" }, note) : null,
-    whyList(one, state),
-    make("div", { className: "columns" }, ...one.pair.map((each) =>
-      caseColumn(each, state, one.pair.length > 1 ? one : null))),
-  ].filter(Boolean);
+    make("p", { className: "aside" }, bdi(one.category)),
+    texts && one.query ? make("blockquote", { className: "text", dir: "auto" }, one.query)
+      : make("p", { className: "aside" }, length),
+    make("p", {}, `${sentence(one.differs)} ${sentence(one.because)}`),
+    make("ul", {}, ...whys.map((each) => make("li", {}, bdi(whyOf(each, state))))),
+    make("div", { className: "columns" },
+      ...one.pair.map((each) => caseColumn(each, state, one.pair.length > 1 ? one : null))),
+  ];
 }
