@@ -103,17 +103,18 @@ def exported(
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    "change",
     [
-        ({"protocol": "respond", "status": "ok", "response_class": "refusal"}, "knows binary"),
-        ({"delivery": "none"}, "contexts in the prompt"),
-        ({"variant": "greedy;swap=recipient"}, "swapped"),
-        ({"ablation": "a/b"}, "a file's name"),
+        {"protocol": "respond", "status": "ok", "response_class": "refusal"},
+        {"delivery": "none"},
+        {"variant": "greedy;swap=recipient"},
+        {"ablation": "a/b"},
     ],
 )
 def test_conditions_without_a_place_are_named(
-    cli_inside: Cli, tmp_path: Path, change: dict[str, Any], reason: str
+    cli_inside: Cli, tmp_path: Path, change: dict[str, Any]
 ) -> None:
+    reason = "with the context in the prompt and nothing else changed"
     status, told, files = exported(cli_inside, tmp_path, [judgement() | change], [case()])
     assert (status, files) == (2, [])
     assert reason in told
@@ -123,23 +124,20 @@ def test_conditions_without_a_place_are_named(
     assert reason in told
 
 
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        ({"context": None, "intended": None}, "without a context"),
-        ({"votes": {"safe": 15, "unsafe": 6}}, "more than 20 votes"),
-        ({"query_id": "mine"}, "query id of their own"),
-        ({"id": "elsewhere"}, "not among the paths"),
-    ],
-)
-def test_cases_without_a_place_are_counted(
-    cli_inside: Cli, tmp_path: Path, wrong: dict[str, Any], reason: str
-) -> None:
-    rows = [judgement("a"), judgement("b")]
-    cases = [case("a"), case("b", **wrong)]
-    _, told, (records,) = exported(cli_inside, tmp_path, rows, cases)
+def test_cases_without_a_place_are_counted(cli_inside: Cli, tmp_path: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"context": None, "intended": None},
+        {"votes": {"safe": 15, "unsafe": 6}},
+        {"query_id": "mine"},
+        {"id": "elsewhere"},
+    ]
+    names = "bcde"
+    cases = [case(name, **fields) for name, fields in zip(names, wrong, strict=True)]
+    rows = [judgement("a"), *map(judgement, names)]
+    _, told, (records,) = exported(cli_inside, tmp_path, rows, [case("a"), *cases])
     assert [record["query"] for record in records] == ["a"]
-    assert reason in told
+    assert "left out 3 cases: upstream's format has one case a query" in told
+    assert "left out 1 cases: their whole text is not among the paths" in told
 
 
 def test_votes_of_named_people_keep_their_order(cli_inside: Cli, tmp_path: Path) -> None:

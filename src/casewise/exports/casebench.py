@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -22,36 +22,16 @@ _MODES = {one.name: one.mode for one in protocols() if one.mode}
 _MOST_VOTES = 20
 """Votes of annotators in a record of upstream's; the 21st is the author's."""
 
-_RUN_FITS: list[tuple[str, Callable[[RunCondition], bool]]] = [
-    ("upstream's format knows binary, score and logits", lambda run: run.protocol in _MODES),
-    (
-        "upstream's format has contexts in the prompt alone",
-        lambda run: run.delivery in (None, "judge"),
-    ),
-    (
-        "upstream's format has no changed conversations and swapped contexts",
-        lambda run: not run.parts("swap", "variation", "card", "evidence"),
-    ),
-    (
-        "the names of what was removed can't stand in a file's name",
-        lambda run: re.fullmatch(r"[\w., -]{0,150}", run["ablation"] or "") is not None,
-    ),
-]
-"""Conditions of a run with a place in the format, each after what is wrong with others."""
-
-_CASE_FITS: list[tuple[str, Callable[[Case], bool]]] = [
-    (
-        "without a context or an intended side",
-        lambda case: case.context is not None and case.intended is not None,
-    ),
-    ("with earlier turns", lambda case: not case.history),
-    (
-        f"with more than {_MOST_VOTES} votes",
-        lambda case: (case.votes_safe or 0) + (case.votes_unsafe or 0) <= _MOST_VOTES,
-    ),
-    ("with a query id of their own", lambda case: case.query_id == digest(case.query)),
-]
-"""The same of a case."""
+_OTHER_RUN = (
+    "upstream's format has one answer a case, by binary, score or logits, with the context in the "
+    "prompt and nothing else changed; and one run of each model and ablation, whose names can "
+    "stand in a file's name: export it by itself"
+)
+_OTHER_CASE = (
+    "upstream's format has one case a query and intended side, with a context, no earlier turns, "
+    f"at most {_MOST_VOTES} votes, and no query id of its own"
+)
+_UNKNOWN_CASE = "their whole text is not among the paths (give --cases FILE)"
 
 
 def write_casebench(request: ExportRequest) -> Exported:
@@ -74,11 +54,11 @@ def write_casebench(request: ExportRequest) -> Exported:
     left_out = Counter[str]()
     for condition, rows in conditions(judgements.table):
         path = _path(condition)
-        if problem := _problem(condition, rows, path in files):
-            notes.append(f"left out {condition.title}: {problem}")
+        if path in files or not _fits(condition, rows):
+            notes.append(f"left out {condition.title}: {_OTHER_RUN}")
         elif records := list(_records(condition, rows, cases, left_out)):
             files[path] = records
-    notes += [f"left out {n} cases {reason}" for reason, n in left_out.items()]
+    notes += [f"left out {n} cases: {reason}" for reason, n in left_out.items()]
     if not files:
         reasons = "\n".join(notes)
         raise UsageError(f"nothing here has a place in CASE-Bench's format\n{reasons}")
@@ -99,15 +79,22 @@ def _path(condition: RunCondition) -> str:
     return f"{folder}/output_{_MODES.get(condition.protocol)}{removed}.json"
 
 
-def _problem(condition: RunCondition, rows: pl.DataFrame, is_taken: bool) -> str | None:
-    """Reason why upstream's format can't hold a run; None where it can."""
-    if rows["epoch"].n_unique() > 1:
-        return "upstream's format has one answer a case"
-    for problem, fits in _RUN_FITS:
-        if not fits(condition):
-            return problem
-    taken = "upstream's format can't tell it from an earlier run: export it by itself"
-    return taken if is_taken else None
+def _fits(condition: RunCondition, rows: pl.DataFrame) -> bool:
+    """Tell whether upstream's format can hold a run."""
+    return (
+        rows["epoch"].n_unique() == 1
+        and condition.protocol in _MODES
+        and condition.delivery in (None, "judge")
+        and not condition.parts("swap", "variation", "card", "evidence")
+        and re.fullmatch(r"[\w., -]{0,150}", condition["ablation"] or "") is not None
+    )
+
+
+def _case_fits(case: Case) -> bool:
+    """Tell whether upstream's format can hold a case."""
+    votes = (case.votes_safe or 0) + (case.votes_unsafe or 0)
+    is_whole = case.intended is not None and not case.history
+    return is_whole and votes <= _MOST_VOTES and case.query_id == digest(case.query)
 
 
 def _records(
@@ -122,13 +109,11 @@ def _records(
     for row in rows.iter_rows(named=True):
         case = cases.get(row["case_id"])
         if case is None:
-            left_out["whose whole text is not among the paths (give --cases FILE)"] += 1
+            left_out[_UNKNOWN_CASE] += 1
             continue
-        problem = next((problem for problem, fits in _CASE_FITS if not fits(case)), None)
-        if (case.query, case.intended) in seen:
-            problem = "with a query that has another case intended alike"
-        if problem or case.context is None:
-            left_out[problem or ""] += 1
+        is_second = (case.query, case.intended) in seen
+        if case.context is None or is_second or not _case_fits(case):
+            left_out[_OTHER_CASE] += 1
             continue
         seen.add((case.query, case.intended))
         context = ablate(case.context, removed).root if removed else case.context.root
