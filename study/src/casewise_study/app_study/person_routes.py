@@ -118,11 +118,15 @@ def _checked(
 
 def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
     """Explain a link without a valid id: whose mistake it is, and what to do."""
-    platform, status = site.study.recruitment.platform, 400
-    if fault is AccountFault.UNCHECKED:
-        status = 503
-    values = {"parameter": ACCOUNT_PARAMETER[platform], "form_of": ACCOUNT_FORM.get(platform)}
-    return site.show("bad_account.html", status=status, given=account[:60], fault=fault, **values)
+    platform = site.study.recruitment.platform
+    return site.show(
+        "bad_account.html",
+        status=503 if fault is AccountFault.UNCHECKED else 400,
+        given=account[:60],
+        fault=fault,
+        parameter=ACCOUNT_PARAMETER[platform],
+        form_of=ACCOUNT_FORM.get(platform),
+    )
 
 
 def _add_return(app: FastAPI, site: Site) -> None:
