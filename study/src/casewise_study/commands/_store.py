@@ -113,7 +113,10 @@ def serve(
     with ExitStack() as stack:
         if trial:
             if database is not None or not _is_this_computer(reached):
-                raise UsageError("--try keeps nothing, for this computer alone: no other options")
+                raise UsageError(
+                    "--try is for this computer alone, and keeps nothing: drop --database, --host "
+                    "and --public-url"
+                )
             # Whoever tries it has no link of the platform's.
             anybody = {"platform": Platform.NONE, "signed": False}
             recruitment = study.recruitment.model_copy(update=anybody)
