@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from casewise.protocols import RunCondition
-from casewise.results.compare import Comparisons, are_comparable, compare_runs, find_runs
+from casewise.results.compare import Comparisons, Run, are_comparable, compare_runs, find_runs
 from casewise.results.overview import Overview
 from casewise.results.score import Result, Score, Scores
 from casewise.results.verdict import Verdict
@@ -73,7 +73,7 @@ class Trend(Result[DatedRun]):
         """The runs with unchanged contexts whose logs have a date; fewer than two are no trend.
 
         The verdicts are on the latest run of each kind, of those with whole contexts if there are
-        any, and of a ladder's of one rung: against the first like it over the same data.
+        any: against the first like it over the same data.
         """
         runs = dated_runs(overview.scores)
         rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
@@ -81,11 +81,10 @@ class Trend(Result[DatedRun]):
         for acts in (False, True):
             kind = [one for one in rows if one.score.acts is acts]
             if whole := [one for one in kind if one.score.condition.plain] or kind:
-                rung = whole[-1].score.condition.evidence
-                there = [one for one in whole if one.score.condition.evidence == rung]
-                like = _like_the_last(there, overview)
-                latest.append(_latest(there, like, overview))
-                steps += [(one.score.condition, there[-1].score.condition) for one in like[-1:]]
+                *earlier, last = whole
+                like = _like(last, earlier, overview)
+                latest.append(_latest(last, like, overview))
+                steps += [(one.score.condition, last.score.condition) for one in like[-1:]]
         return cls(rows, tuple(latest), scores=overview.scores, steps=tuple(steps))
 
     def record(self) -> list[dict[str, Any]]:
@@ -97,49 +96,45 @@ class Trend(Result[DatedRun]):
         return self.record()
 
 
-def _like_the_last(dated: Sequence[DatedRun], overview: Overview) -> list[DatedRun]:
-    """Earlier runs that can be subtracted from the last, those of its model if there are any."""
-    last = dated[-1].score.condition
-    runs = {one.condition: one for one in find_runs({"": overview.scores.table})}
+def _like(last: DatedRun, earlier: Sequence[DatedRun], overview: Overview) -> list[DatedRun]:
+    """Runs that can be subtracted from a later one, those of its model if there are any."""
+    runs, wanted = _runs(overview), last.score.condition
     like = [
         one
-        for one in dated[:-1]
-        for earlier in [one.score.condition]
-        if earlier.same_but("model") == last.same_but("model")
-        and earlier.has_data_of(last)
-        and are_comparable(runs[earlier], runs[last], overview.scores.scoring)
+        for one in earlier
+        for condition in [one.score.condition]
+        if condition.same_but("model") == wanted.same_but("model")
+        and condition.has_data_of(wanted)
+        and are_comparable(runs[condition], runs[wanted], overview.scores.scoring)
     ]
-    return [one for one in like if one.score.condition.model == last.model] or like
+    return [one for one in like if one.score.condition.model == wanted.model] or like
 
 
-def _latest(dated: Sequence[DatedRun], like: Sequence[DatedRun], overview: Overview) -> Verdict:
+def _runs(overview: Overview) -> dict[RunCondition, Run]:
+    return {one.condition: one for one in find_runs({"": overview.scores.table})}
+
+
+def _latest(last: DatedRun, like: Sequence[DatedRun], overview: Overview) -> Verdict:
     """The verdict on the latest of some runs, against the first like it if there is one.
 
     It names the worst of the changes from the first to a run between them, and from that to it.
     """
-    last = dated[-1]
-    more = f", the latest of {len(dated)} runs" if len(dated) > 1 else ""
-    alone = Verdict(f"{last.name}{more}", last.score)
     if not like:
-        return alone
-    runs = {one.condition: one for one in find_runs({"": overview.scores.table})}
-    before, *between = like
-    steps = [(before, last), *(step for one in between for step in ((before, one), (one, last)))]
+        return Verdict(last.name, last.score)
+    first, *between = like
+    steps = [(first, last), *(step for one in between for step in ((first, one), (one, last)))]
+    runs = _runs(overview)
     pairs = [(runs[a.score.condition], runs[b.score.condition]) for a, b in steps]
     compared = compare_runs(pairs, overview.scores.scoring, checks=overview.checks)
+    whole, *others = map(Verdict.of_change, compared)
     falls = [
-        (verdict.score.right.value, f"{b.name}, compared with {a.name}: {verdict.sentence}")
-        for one, (a, b) in zip(compared[1:], steps[1:], strict=True)
-        for verdict in [Verdict.of_change(one)]
-        if verdict.sentence.startswith("Worse")
+        (one.score.right.value, f"{b.name}, compared with {a.name}: {one.sentence}")
+        for one, (a, b) in zip(others, steps[1:], strict=True)
+        if one.sentence.startswith("Worse")
     ]
-    return replace(
-        alone,
-        subject=f"{alone.subject}, compared with {before.name}",
-        score=compared[0].scores[1],
-        comparison=compared[0],
-        between=f"On the way, {min(falls)[1]}" if falls else "",
-    )
+    subject = f"{last.name}, the latest of {len(like) + 1} runs, compared with {first.name}"
+    between_them = f"On the way, {min(falls)[1]}" if falls else ""
+    return replace(whole, subject=subject, between=between_them)
 
 
 def leading(overview: Overview, trend: Trend | None = None) -> Result[Any]:
