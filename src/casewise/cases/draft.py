@@ -117,8 +117,6 @@ class Draft:
     mapping: Mapping[str, Any]
     text: str
     """The mapping as YAML, with comments."""
-    rows: int
-    """Number of rows read."""
     questions: tuple[Question, ...]
     """Questions that are open."""
 
@@ -256,7 +254,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     body = yaml.safe_dump(
         mapping, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
     )
-    return Draft(mapping, head + body, len(rows), tuple(draft.questions))
+    return Draft(mapping, head + body, tuple(draft.questions))
 
 
 def _unfolded(rows: list[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
@@ -462,9 +460,9 @@ class _Drafting:
         }
         unknown = [kind for kind, side in sides.items() if not side]
         if sum(column.kinds[kind] for kind in unknown) > 0.2 * column.kinds.total():
-            asked, ends = (unknown, ("safe", "unsafe", "none"))
+            asked, ends = unknown, ["safe", "unsafe", "none"]
             if {"yes", "no"} & {meanings[kind] for kind in unknown}:
-                asked, ends = [yes], ("safe", "unsafe")
+                asked, ends = [yes], ["safe", "unsafe"]
             text = f"In {column.name!r}, which side is {some(list(map(repr, asked)), 4)}?"
             answers = tuple(f"{kind}={end}" for kind in asked for end in ends)
             self.questions.append(Question(text, answers))

@@ -139,7 +139,6 @@ def _draft(source: Path, map: str | None, to: Path | None, answers: Sequence[str
         raise UsageError(f"{to}: a mapping is a .yaml file")
     with working("reading the rows"):
         draft = case_files.draft_mapping(source, answers=answers)
-    note(f"{draft.rows} rows were read")
     note_all(f"open: {_with_answers(question)}" for question in draft.questions)
     if to is None:
         write_out(draft.text)
