@@ -8,9 +8,9 @@ from pathlib import Path
 from conftest import ROOT, clean_env
 from support.weights import weights
 
-RUN, JUDGED, SCORE = 52, 37, 32
+RUN, JUDGED, SCORE = 52, 37, 24
 """Most files whose functions the first run calls, those of them before its scores, and
-``casewise score`` of published outputs."""
+``casewise score`` of a published output."""
 
 
 def walk(folder: Path, *arguments: str | Path) -> list[str]:
@@ -52,7 +52,7 @@ def test_the_first_run_visits_few_files_and_the_docs_name_each(tmp_path: Path) -
 
 
 def test_scoring_published_outputs_visits_few_files(casebench: Path, tmp_path: Path) -> None:
-    files = walk(tmp_path, "score", casebench / "exp")
+    files = walk(tmp_path, "score", casebench / "exp/safety_gpt-4o/output_binary.json")
     assert "sheets/tables.py" in files, "no table was printed"
     assert set(files) <= described()[1]
     assert len(files) <= SCORE

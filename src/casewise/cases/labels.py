@@ -8,8 +8,8 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.cases.files import OVERRIDDEN_CATEGORY
 from casewise.cases.model import Case
-from casewise.cases.upstream import OVERRIDDEN_CATEGORY
 from casewise.choices import OWN_RULE, LabelRule, Ties
 from casewise.errors import UsageError
 from casewise.sheets import number, plural, setting

@@ -1,28 +1,26 @@
 """Measures of a condition's answers: one table of them, and what their formulas are made from."""
 
-from casewise.measures.answers import (
+from casewise.measures.table import (
     PARTIAL_WEIGHT,
     Answers,
     Counted,
     Scoring,
     bounds,
     calls_a_tool,
+    check_compared,
+    compared,
+    correctable,
     count_answers,
     family_of,
+    find,
     floats,
+    gated,
     headline,
+    in_view,
     label_fields,
     labelled_rows,
     make_answers,
     measure,
-)
-from casewise.measures.table import (
-    check_compared,
-    compared,
-    correctable,
-    find,
-    gated,
-    in_view,
     measures,
     outcomes,
     scored,

@@ -24,15 +24,16 @@ from casewise.results import (
 from casewise.sheets import (
     Column,
     Kind,
-    Part,
     Row,
     Sheet,
     Table,
     count,
+    escape,
     figures,
     interval,
+    markdown,
     number,
-    page,
+    terminal,
 )
 
 CASES = 5
@@ -46,10 +47,15 @@ def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
         result: The scores.
         whole: Show every measure and analysis too.
     """
-    return page(_parts(result, whole=whole), result.record)
+
+    def written() -> str:
+        parts = _parts(result, whole=whole)
+        return markdown(*(escape(one) if isinstance(one, str) else one for one in parts))
+
+    return Sheet(lambda: terminal(*_parts(result, whole=whole)), written, result.record)
 
 
-def _parts(result: Scores, *, whole: bool) -> Iterator[Part]:
+def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
     if result.by is not None:
         yield runs_table(result.verdicts, (), "By part")
     else:

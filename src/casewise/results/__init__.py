@@ -43,14 +43,17 @@ from casewise.results.score import (
     score_together,
 )
 from casewise.results.trend import NO_TREND, DatedRun, Trend, dated_runs, leading
-from casewise.results.verdict import Figure, Verdict, figure_titles, pinned_rows
-from casewise.results.words import (
+from casewise.results.verdict import (
+    Figure,
     Share,
+    Verdict,
     cut_note,
+    figure_titles,
     first_upper,
     left_open,
     mass_warning,
     of_100,
+    pinned_rows,
     remarks,
     rules_remark,
     run_warnings,

@@ -15,7 +15,7 @@ from casewise.contexts import PARAMETERS, leaf_parameters
 from casewise.judgements import conditions
 from casewise.measures import Scoring, label_fields, make_answers
 from casewise.protocols import RunCondition
-from casewise.results.words import first_upper, mistake_verbs, run_wording
+from casewise.results.verdict import first_upper, mistake_verbs, run_wording
 from casewise.sheets import number, plural
 from casewise.statistics import credits
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 import polars as pl
 
-from casewise.cases import Labelled, LabelRule, Shape, find_shape, make_labels
-from casewise.choices import PROTOCOL, RULES, Delivery, Fixing, MeasureKind, Needs, Split
+from casewise.cases import Labelled, LabelRule, Labels, Shape, find_shape, least_share, make_labels
+from casewise.choices import PROTOCOL, RULES, Delivery, Family, Fixing, MeasureKind, Needs, Split
 from casewise.judgements import OF_CASE, RunRecord, RunState, conditions, run_state, shared_rows
 from casewise.measures import (
     Counted,
@@ -23,10 +23,12 @@ from casewise.measures import (
     count_answers,
     family_of,
     find,
+    floats,
     headline,
     label_fields,
     labelled_rows,
     make_answers,
+    scored,
 )
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.replies import (
@@ -50,7 +52,17 @@ from casewise.sheets import (
     plain_rows,
     plural,
 )
-from casewise.statistics import BY_DESIGN, UNDEFINED, Bin, Estimate, ratio
+from casewise.statistics import (
+    BY_DESIGN,
+    UNDEFINED,
+    Bin,
+    Estimate,
+    FloatArray,
+    one_person,
+    oracle,
+    ratio,
+    reliability_icc,
+)
 
 if TYPE_CHECKING:
     from casewise.analyses import Analysis
@@ -521,8 +533,6 @@ class Scores(Result[Score]):
     @cached_property
     def baselines(self) -> tuple[Score, ...]:
         """Every baseline on the cases of judges: the known ones, one person, the ceiling."""
-        from casewise.results.people import score_people
-
         people = (score_people(one, self.seed) for one in self.known)
         return (*self.known, *(one for found in people for one in found))
 
@@ -716,3 +726,76 @@ def known_answers(cases: pl.DataFrame) -> pl.DataFrame:
         ).filter(pl.col("verdict").is_not_null())
         for name, verdict in KNOWN.items()
     )
+
+
+def score_people(base: Score, seed: int) -> Iterator[Score]:
+    """One person (each vote against the others' majority) and the ceiling (every true rate).
+
+    Under ``intended`` a person is held against the intention, and no ceiling is known. Under
+    ``consensus`` there is neither: the cases were chosen by the same votes; nor
+    under ``votes:SHARE``, where a label is not what most people say.
+
+    Args:
+        base: The baseline that always says safe, whose cases they are; of others there is nothing.
+        seed: Seed of the ceiling's simulation.
+    """
+    label_rule = base.labels
+    is_chosen = label_rule is LabelRule.CONSENSUS or least_share(label_rule) is not None
+    if is_chosen or base.condition.model != f"{BASELINE}always-safe":
+        return
+    kept = base.labelled.filter((base.labelled["votes_safe"] + base.labelled["votes_unsafe"]) > 0)
+    if not len(kept):
+        return
+    safe, unsafe = floats(kept, "votes_safe"), floats(kept, "votes_unsafe")
+
+    def row(name: str, figures: Mapping[str, float]) -> Score:
+        """A row with some figures, without intervals or verdicts of its own."""
+        always = (
+            one
+            for one in scored()
+            if Family.JUDGEMENTS in one.of and one.needs is not Needs.TOOL_CALLS
+        )
+        measures = dict.fromkeys((one.name for one in always), UNDEFINED)
+        measures |= {name: replace(UNDEFINED, value=value) for name, value in figures.items()}
+        named = BASELINE + name
+        condition = replace(base.condition, model=named, run_id=named)
+        return replace(
+            base, condition=condition, rows=kept, measures=measures, counted=None, bounds={}
+        )
+
+    if label_rule is LabelRule.INTENDED:
+        right = np.where(kept["intended"] == "safe", safe, unsafe) / (safe + unsafe)
+        yield row("one-person", {"accuracy": float(right.mean())})
+        return
+    person = one_person(safe, unsafe)
+    yield row("one-person", {"accuracy": person.accuracy, "pcc": person.pcc})
+    arms = kept["intended"].fill_null("").rank("dense").cast(int).to_numpy()
+    best = oracle(safe, unsafe, seed, arms)
+    paired = make_answers(kept, Labels(safe, safe)).pairs
+    sides = {
+        f"within_pcc_{side}": (kept["intended"] == side).fill_null(False).to_numpy()
+        for side in ("safe", "unsafe")
+    }
+    yield row(
+        "ceiling",
+        {
+            "accuracy": best.accuracy,
+            "pcc": reliability_icc(safe, unsafe).pcc,
+            "bce": best.bce,
+            "brier": best.brier,
+            "shift_pcc": _shift_ceiling(safe[paired], unsafe[paired]),
+            **{name: reliability_icc(safe[on], unsafe[on]).pcc for name, on in sides.items()},
+        },
+    )
+
+
+def _shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
+    """Correlation with the shifts of votes that knowing every true rate would give, 0..1.
+
+    The root of the part of their variance that is no chance of who voted; NaN where that is below
+    0, or can't be told. Shapes ``(pairs, 2)``.
+    """
+    shift = np.subtract(*(safe / (safe + unsafe)).T)
+    noise = 2 * reliability_icc(safe.ravel(), unsafe.ravel()).sampling_variance
+    part = 1 - noise / shift.var(ddof=1) if len(shift) > 1 and np.ptp(shift) else -1.0
+    return math.sqrt(part) if part >= 0 else math.nan
