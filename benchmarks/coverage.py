@@ -90,7 +90,6 @@ def _answers(protocol: str, verdict: FloatArray, p: FloatArray, votes: FloatArra
         protocol=protocol,
         truth=Labels(share, np.where(share == 0.5, 0.5, share > 0.5)),
         verdict=verdict.ravel(),
-        partial=verdict.ravel() == 0.5,
         tool_call=None,
         p_safe=p.ravel(),
         read=np.ones(n, bool),

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from casewise.analyses import analyse
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
-from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
+from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy
 from casewise.dataset import People, to_people, vote_figures
 from casewise.judgements import read_paths
 from casewise.measures import (
@@ -196,7 +196,6 @@ def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
         protocol="probability",
         truth=truth,
         verdict=(p_safe > 0.5).astype(float),
-        partial=np.zeros(n, bool),
         tool_call=None,
         p_safe=p_safe.astype(float),
         read=np.ones(n, bool),
@@ -260,7 +259,6 @@ def replying(answers: Answers, partial: BoolArray) -> Answers:
         answers,
         protocol="respond",
         verdict=np.where(partial, 0.5, answers.verdict),
-        partial=partial,
         p_safe=np.full(len(partial), math.nan),
     )
 
@@ -524,7 +522,6 @@ class Voted:
 
     name: str
     people: People
-    weigh_by: WeighBy = WeighBy.QUERY
 
     @property
     def queries(self) -> int:
@@ -548,7 +545,7 @@ class Voted:
         )
 
     def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
-        return of_command("describe", vote_figures(self.people, self.weigh_by))
+        return of_command("describe", vote_figures(self.people))
 
 
 def voted(data: Path) -> Iterator[Voted]:
@@ -585,7 +582,6 @@ def voted(data: Path) -> Iterator[Voted]:
         query = dealt(rng.permutation(sizes), len(safe))
         grouped = replace(people, arm=alone, query=query, queries=int(query.max()) + 1)
         yield Voted(f"votes, {name}", grouped)
-        yield Voted(f"votes, {name}, by pair", grouped, WeighBy.PAIR)
 
 
 @dataclass(frozen=True)
@@ -998,7 +994,6 @@ def taken(answers: Answers, places: IntArray) -> Answers:
         answers,
         truth=Labels(answers.truth.rate[places], answers.truth.safe[places]),
         verdict=answers.verdict[places],
-        partial=answers.partial[places],
         tool_call=None if answers.tool_call is None else answers.tool_call[places],
         p_safe=answers.p_safe[places],
         read=answers.read[places],
