@@ -20,6 +20,7 @@ from casewise.results import (
     Comparison,
     Run,
     Score,
+    Verdict,
     are_comparable,
     compare_runs,
     correct_scores,
@@ -181,6 +182,12 @@ class FigureMaker:
             (self._made[key],), found = correct_scores([part], [score], self.config.checks)
             self.corrections.extend(found)
         return self._made[key]  # type: ignore[no-any-return]
+
+    def verdict(self, run: Run) -> Verdict:
+        """What is said of a run, against its baseline if there is one."""
+        if run.name in self.against and (found := self.comparison(run, {})):
+            return Verdict.of_change(found)
+        return Verdict(run.condition.title, self.score(run, {}))
 
     def comparison(self, run: Run, chosen: Chosen) -> Comparison | None:
         """A run against its baseline; None where they share no answered, labelled case."""

@@ -16,9 +16,7 @@ from casewise.judgements import ANSWER_KEYS, RunState, Unjudged
 from casewise.measures import family_of, gated
 from casewise.replies import correction_method, correction_notes
 from casewise.results import (
-    Comparison,
     Run,
-    Score,
     Verdict,
     find_runs,
     other_data,
@@ -118,27 +116,17 @@ def run_gate(
             _check_baseline(rule, run, others, config, across_versions=across_versions)
     maker = FigureMaker(config, against)
     rows = [_row(maker, rule, run) for rule, run in held]
-    comparisons = {
-        one.name: compared
-        for one in inside
-        if one.name in against and (compared := maker.comparison(one, {}))
-    }
-    scores = {
-        one.name: comparisons[one.name].scores
-        if one.name in comparisons
-        else (maker.score(one, {}),)
-        for one in inside
-    }
+    verdicts = {one.name: maker.verdict(one) for one in inside}
     states = {one.name: maker.state(one, {}) for one in inside}
     missing = [
         *_missing_judgements(rows, states, unjudged, config),
         *_missing_sides(rows, waiting),
     ]
     settled = {row.run.name for row in rows if row.rule.allows_gaps} | {one.run for one in missing}
-    missing += _undecided_passes(rows, scores, settled)
-    missing += _other_labels(comparisons)
+    missing += _undecided_passes(rows, verdicts, settled)
+    missing += _other_labels(verdicts)
     skipped = [rule for rule, found in about if not found]
-    every = [score for found in scores.values() for score in found]
+    every = [score for one in verdicts.values() for score in one.evidence.scores]
     notes = [
         *_left_out(waiting, "Without --baseline the rules about changes are left out"),
         *_left_out(skipped, "Left out, as no protocol of the run has them"),
@@ -148,21 +136,14 @@ def run_gate(
         *(f"Rates are corrected {correction_method(one)}." for one in maker.corrections),
         *correction_notes(maker.corrections),
     ]
-    verdicts = [
-        Verdict.of_change(comparisons[name])
-        if name in comparisons
-        else Verdict(own[-1].condition.title, own[-1])
-        for name, own in scores.items()
-    ]
     fails = Counter(row.run.condition for row in rows if row.verdict is GateVerdict.FAIL)
     return Gate(
         rows=tuple(rows),
         states=states,
         # Worst first.
-        verdicts=tuple(sorted(verdicts, key=lambda one: -fails[one.conditions[-1]])),
+        verdicts=tuple(sorted(verdicts.values(), key=lambda one: -fails[one.conditions[-1]])),
         missing=missing,
         notes=list(dict.fromkeys(filter(None, notes))),
-        comparisons=comparisons,
     )
 
 
@@ -293,18 +274,18 @@ def _missing_sides(rows: Sequence[GateRow], waiting: Sequence[GateRule]) -> Iter
 
 
 def _undecided_passes(
-    rows: Sequence[GateRow], scores: Mapping[str, Sequence[Score]], settled: Iterable[str]
+    rows: Sequence[GateRow], verdicts: Mapping[str, Verdict], settled: Iterable[str]
 ) -> Iterator[Missing]:
     """Passes that unread answers could turn.
 
     Args:
         rows: What was judged.
-        scores: By condition, the baseline's score before its own.
+        verdicts: What is said of each run, by its name.
         settled: Conditions of which a rule says how much may be missing, or something is already.
     """
     for row in rows:
         rule, name = row.rule, row.rule.measure.name
-        runs = scores.get(row.run.name, ())[0 if rule.compares else -1 :]
+        runs = verdicts[row.run.name].evidence.scores[0 if rule.compares else -1 :]
         asked = runs[:-1] if row.run.name in settled else runs
         states = [one.state for one in asked if one.state and one.state.unread]
         if row.verdict is not GateVerdict.PASS or not states:
@@ -319,10 +300,11 @@ def _undecided_passes(
             yield Missing(row.run.name, "answers", f"{row.run.name}: {text}")
 
 
-def _other_labels(comparisons: Mapping[str, Comparison]) -> Iterator[Missing]:
-    for name, one in comparisons.items():
-        if one.relabelled:
-            text = f"{name}: the labels of {one.relabelled} cases differ from the baseline's."
+def _other_labels(verdicts: Mapping[str, Verdict]) -> Iterator[Missing]:
+    for name, one in verdicts.items():
+        if one.comparison and one.comparison.relabelled:
+            n = one.comparison.relabelled
+            text = f"{name}: the labels of {n} cases differ from the baseline's."
             yield Missing(name, "same labels", text)
 
 

@@ -201,8 +201,11 @@ class Gate(Result[GateRow]):
     notes: Sequence[str] = field(kw_only=True)
     states: Mapping[str, RunState] = field(kw_only=True)
     """State of each run against its plan and the cases of its baseline, by name."""
-    comparisons: Mapping[str, Comparison] = field(kw_only=True)
-    """Runs that share cases with their baseline, each subtracted from it."""
+
+    @property
+    def comparisons(self) -> dict[str, Comparison]:
+        """Runs that share cases with their baseline, each subtracted from it, by their names."""
+        return {one.after: one for said in self.verdicts if (one := said.comparison)}
 
     @property
     def verdict(self) -> GateVerdict:
