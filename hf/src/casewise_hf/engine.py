@@ -25,7 +25,7 @@ BATCH_TOKENS = 32_768
 """Tokens of a forward pass on a GPU, the filling included."""
 
 GATHER_S = 0.1
-"""Seconds that the first request of an empty line waits for others."""
+"""Seconds that the first requests of an empty line wait for more."""
 
 WORKER = ThreadPoolExecutor(1, thread_name_prefix="casewise-hf")
 """The one thread in which torch computes, for all models. Each thread that has computed keeps its
@@ -115,7 +115,10 @@ class Engine:
         return len(request.tokens) if self._batch > 1 else 0, request.tokens
 
     def _work(self) -> None:
-        time.sleep(GATHER_S)
+        waiting = 0
+        while waiting < len(self._line):
+            waiting = len(self._line)
+            time.sleep(GATHER_S)
         while (requests := self._next()) is not None:
             try:
                 with torch.inference_mode():

@@ -130,10 +130,6 @@ def load(name: str, options: Options) -> tuple[Any, Any]:
     Raises:
         ModelError: There is no such model, device or type of numbers, or it doesn't fit.
     """
-    device = _device(options.device)
-    known = {"auto": torch.float32 if device.type == "cpu" else torch.bfloat16, **DTYPES}
-    if options.dtype not in known:
-        raise ModelError(f"unknown dtype {options.dtype!r}: choose from {', '.join(known)}")
     path = Path(name).expanduser()
     if path.exists() and not (path / "config.json").is_file():
         raise ModelError("no folder with a config.json: give the one that save_pretrained wrote")
@@ -143,26 +139,20 @@ def load(name: str, options: Options) -> tuple[Any, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            auto = "cuda" if torch.cuda.is_available() else "cpu"
+            device = torch.device(auto if options.device == "auto" else options.device)
+            dtypes = {"auto": torch.float32 if device.type == "cpu" else torch.bfloat16, **DTYPES}
+            if options.dtype not in dtypes:
+                raise ModelError(f"no dtype {options.dtype!r}: choose from {', '.join(dtypes)}")
             tokenizer = transformers.AutoTokenizer.from_pretrained(source)
             model = transformers.AutoModelForCausalLM.from_pretrained(
-                source, dtype=known[options.dtype]
+                source, dtype=dtypes[options.dtype]
             )
             return model.to(device).eval(), tokenizer
     except ImportError:
         raise
     except Exception as error:  # a broken file raises whatever its reader raises
         raise ModelError(f"can't be loaded: {first_line(error)}") from None
-
-
-def _device(asked: str) -> torch.device:
-    if asked == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(asked)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ModelError(f"device {asked!r} can't be used: {first_line(error)}") from None
-    return device
 
 
 def describe(model: Any) -> dict[str, str]:

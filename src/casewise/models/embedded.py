@@ -100,9 +100,6 @@ class InProcess(ModelAPI):
         """Check the model's arguments, and load it."""
         raise NotImplementedError
 
-    def expect(self, askers: set[int]) -> None:
-        """Prepare for the clients that will ask together; an engine that batches waits for all."""
-
     @property
     def made_with(self) -> Mapping[str, str]:
         """Settings that its numbers depend on: ``dtype``, ``device``, versions."""

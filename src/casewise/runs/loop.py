@@ -454,7 +454,6 @@ async def _ask_model(model: str, runs: Sequence[PieceRun]) -> None:
     if not shares_beginnings(model):
         await _work_off(runs)
         return
-    _expect(runs[:SIDE_BY_SIDE])
     room = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def ask(run: PieceRun) -> None:
@@ -464,15 +463,6 @@ async def _ask_model(model: str, runs: Sequence[PieceRun]) -> None:
     async with asyncio.TaskGroup() as group:
         for run in runs:
             group.create_task(ask(run))
-
-
-def _expect(runs: Iterable[PieceRun]) -> None:
-    """Tell a model of this process who will ask."""
-    apis = [run.clients.model.api for run in runs]
-    askers = {api.asker for api in apis if isinstance(api, InProcess)}
-    for api in apis[:1]:
-        if isinstance(api, InProcess):
-            api.expect(askers)
 
 
 def _workers(runs: Sequence[PieceRun]) -> int:
