@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -275,7 +275,12 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _kind(path: Path) -> _Kind:
-    """Tell a file's kind by its first bytes, then by its content."""
+    """Tell a file's kind by its first bytes, then by its content; once for a file as it stands."""
+    return _kind_of(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _kind_of(path: Path, changed: int) -> _Kind:
     start = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf")
     if start.startswith(b"PAR1"):
         return _Kind.TABLE

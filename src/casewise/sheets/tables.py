@@ -331,8 +331,12 @@ class _Drawn:
         )
         for place, width in widths.items():
             column = self.table.columns[place]
-            side = "left" if column.is_text else "right"
-            grid.add_column(_plain(column.heading), width=width, justify=side, overflow="fold")
+            grid.add_column(
+                _plain(column.heading),
+                width=width,
+                justify="left" if column.is_text else "right",
+                overflow="fold",
+            )
         for row, cells in zip(self.table.rows, texts, strict=True):
             styles = [_STYLES[one.tone] if isinstance(one, Word) else "" for one in row.cells]
             shown = (_plain(cells[place], styles[place]) for place in widths)

@@ -77,10 +77,11 @@ def _runs(analysis: Analysis) -> list[RunCondition]:
 
 def _figures(analysis: Analysis) -> Iterator[tuple[RunCondition, str, int | None, Figure]]:
     """Every figure; of an analysis that shows chosen ones, the first of each part."""
+    columns = analysis.columns
     for line in analysis.lines:
-        there = [name for name in analysis.columns if name in line.figures]
+        there = [name for name in columns if name in line.figures]
         for name in there[:1] if line.part and analysis.shown else there:
-            names = [line.part, figure_label(name)] if len(analysis.columns) > 1 else [line.part]
+            names = [line.part, figure_label(name)] if len(columns) > 1 else [line.part]
             names = names[:1] if line.part and analysis.shown else names
             yield line.run, ", ".join(filter(None, names)), line.n, line.figures[name]
 
