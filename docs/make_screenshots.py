@@ -41,7 +41,7 @@ MODELS = {
 }
 """The probability of safe on average, and how far it moves with the context."""
 
-SIZES = ((400, 900, 1.0), (1280, 960, 0.75))
+SIZES = ((400, 900, 1.0), (1280, 960, 0.7))
 """Width and height of the window, and how much smaller the image is."""
 
 

@@ -280,7 +280,7 @@ def _kind(path: Path) -> _Kind:
 
 
 @lru_cache(maxsize=1024)
-def _kind_of(path: Path, changed: int) -> _Kind:
+def _kind_of(path: Path, _changed: int) -> _Kind:
     start = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf")
     if start.startswith(b"PAR1"):
         return _Kind.TABLE
