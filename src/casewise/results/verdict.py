@@ -664,8 +664,8 @@ class Verdict:
             lead = "Corrected by people's labels of a part of the replies: "
         if self.comparison and (own := self.comparison.own):
             lead = (
-                f"The labels of {self.comparison.relabelled} of {own.cases} cases differ; both "
-                f"runs are held against those before. {lead}"
+                f"The labels of {self.comparison.relabelled} of {self.score.cases} cases differ; "
+                f"both runs are held against those before. {lead}"
             )
             sentence += f" By its own labels, after {_mistakes(Verdict('', own).evidence)}."
         return f"{lead}{sentence} {self.between}".rstrip()
