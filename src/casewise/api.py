@@ -30,7 +30,7 @@ from casewise.cases import (
 )
 from casewise.choices import PowerInputs, PowerTest, Split, UnreadPolicy, WeighBy
 from casewise.errors import InputError, UsageError, choose_from, first_line
-from casewise.files import cache_dir, place_of, write_atomically
+from casewise.files import cache_dir, place_of
 from casewise.options import RunOptions, takes
 from casewise.sheets import (
     Column,
@@ -740,12 +740,7 @@ def report(
         trend=trend,
         seed=seed,
     )
-    if kind == ".md":
-        text = reporting.evaluation_card(overview)
-    else:
-        text = reporting.report_page(overview, title=title, reveal=reveal, trend=trend)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(to, text.encode())
+    reporting.write_report(overview, to, title=title, reveal=reveal, trend=trend)
     return to
 
 

@@ -31,7 +31,6 @@ from casewise.cli._options import (
     seed_option,
 )
 from casewise.errors import UsageError
-from casewise.files import write_atomically
 from casewise.sheets import plural
 
 
@@ -192,12 +191,7 @@ def report(
         _note_missing(overview)
     for path in wanted:
         with working(f"writing {path}"):
-            if path.suffix.lower() == ".md":
-                text = reporting.evaluation_card(overview)
-            else:
-                text = reporting.report_page(overview, title=title, reveal=reveal, trend=trend)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, text.encode())
+            reporting.write_report(overview, path, title=title, reveal=reveal, trend=trend)
         runs, cases_shown = len(overview.scores), len(overview.browser.cases)
         note(f"{path}: {plural(runs, 'run')}, {plural(cases_shown, 'case')}")
 

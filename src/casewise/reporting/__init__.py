@@ -1,11 +1,10 @@
 """Tables for people and for programs. Formats, and never computes."""
 
-from casewise.reporting.card import evaluation_card
 from casewise.reporting.case_sets import diff_sheet, pairs_sheet, parts_table
 from casewise.reporting.comparison import comparison_sheet
 from casewise.reporting.describe import audit_sheet, description_sheet
 from casewise.reporting.graders import grader_sheet, tally_table
-from casewise.reporting.page import report_page
+from casewise.reporting.page import write_report
 from casewise.reporting.power import plan_sheet
 from casewise.reporting.replay import replay_sheet
 from casewise.reporting.results import sheet_of
@@ -16,13 +15,12 @@ __all__ = [
     "comparison_sheet",
     "description_sheet",
     "diff_sheet",
-    "evaluation_card",
     "grader_sheet",
     "pairs_sheet",
     "parts_table",
     "plan_sheet",
     "replay_sheet",
-    "report_page",
+    "write_report",
     "score_sheet",
     "sheet_of",
     "tally_table",

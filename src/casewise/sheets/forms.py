@@ -52,8 +52,8 @@ def to_markdown(table: Table) -> str:
     ]
     head = [escape(column.heading) for column in table.columns]
     rule = "|".join("---" if column.is_text else "---:" for column in table.columns)
-    head, *body = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
-    return "\n".join([head, f"|{rule}|", *body])
+    first, *body = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+    return "\n".join([first, f"|{rule}|", *body])
 
 
 def markdown(*parts: Table | str) -> str:

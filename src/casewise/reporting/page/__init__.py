@@ -7,17 +7,31 @@ a second to import, and every command imports what is reported.
 import base64
 import hashlib
 from importlib.resources import files
+from pathlib import Path
 
+from casewise.files import write_atomically
+from casewise.reporting.card import evaluation_card
 from casewise.results import Overview
 
-__all__ = ["report_page"]
+__all__ = ["write_report"]
 
 
-def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = False) -> str:
-    """The whole report as one HTML file; ``page.report_page`` has what each argument is."""
-    from casewise.reporting.page import page
+def write_report(
+    overview: Overview, path: Path, *, title: str, reveal: bool, trend: bool = False
+) -> None:
+    """Write the page, or the card where the name ends in ``.md``.
 
-    return page.report_page(overview, title=title, reveal=reveal, trend=trend)
+    Raises:
+        OSError: The file can't be written.
+    """
+    if path.suffix.lower() == ".md":
+        text = evaluation_card(overview)
+    else:
+        from casewise.reporting.page import page
+
+        text = page.report_page(overview, title=title, reveal=reveal, trend=trend)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text.encode())
 
 
 def script_hash(script: str) -> str:

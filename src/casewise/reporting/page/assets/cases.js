@@ -108,7 +108,7 @@ function tally(one, chosen) {
   if (told.length === 1) {
     const [{ said, status, p_safe: p, outcome }] = told;
     return make("span", { className: outcome }, OUTCOMES[outcome],
-      said === null ? ` (${status})` : ` says ${spaced(said)}${p === null ? "" : `, P ${shown(p, 2)}`}`);
+      said === null ? ` (${status})` : `, says ${spaced(said)}${p === null ? "" : `, P ${shown(p, 2)}`}`);
   }
   const counts = Object.entries(NAMES).map(([outcome, name]) =>
     [told.filter((each) => each.outcome === outcome).length, name]);
