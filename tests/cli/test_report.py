@@ -56,7 +56,6 @@ def test_what_may_be_private_of_a_models_arguments_is_withheld(
     assert cli("report", "with.eval", "--out", "card.md").returncode == 0
     card = (tmp_path / "card.md").read_text("utf-8").replace("\\", "")
     assert '| model args | beams=4, n=["x"], seat="1", tier=flex |' in card
-    assert "| hidden args | org_key |" in card
 
 
 def test_texts_are_revealed_on_request(cli: Cli, planted: Path, tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def pairs_sheet(cases: Sequence[Case], findings: Sequence[Finding]) -> Sheet:
     pairs = defaultdict[str, list[Case]](list)
     for case in cases:
         pairs[case.query_id].append(case)
-    records = [
+    records: list[dict[str, Any]] = [
         {
             "query_id": query,
             "cases": [case.id for case in pair],
@@ -153,11 +153,13 @@ def pairs_sheet(cases: Sequence[Case], findings: Sequence[Finding]) -> Sheet:
         }
         for query, pair in pairs.items()
     ]
+    lists = ("cases", "voted", "differing")
     rows = [
-        {name: ", ".join(one) if isinstance(one, list) else one for name, one in record.items()}
+        Row([record["query_id"], *(", ".join(record[name]) for name in lists)])
         for record in records
     ]
+    table = Table([*map(Column, ("query_id", *lists))], rows)
     return page(
-        [Table.of_records(rows), *finding_lines(findings, len(cases))],
+        [table, *finding_lines(findings, len(cases))],
         lambda: {"pairs": records, "findings": as_record(findings)},
     )

@@ -70,7 +70,7 @@ def _description(one: Description) -> Iterator[Part]:
     yield from (*_moved(one.context_effect), _opening(one), *one.shape.sentences())
     yield from finding_lines(one.findings, one.cases)
     if one.voted:
-        tables = (_effects(one), _contexts(one), _groups(one), *_people(one))
+        tables = (_effects(one), _contexts(one), *_people(one))
         yield from (table for table in tables if table.rows)
 
 
@@ -165,24 +165,6 @@ def _contexts(one: Description) -> Table:
         " ".join(filter(None, notes)),
     )
 
-
-def _groups(one: Description) -> Table:
-    columns = [Column("between"), Column("groups", Kind.COUNT), Column("H", Kind.NUMBER, 2)]
-    rows = [
-        Row([_GROUPS[name], test.groups, test.statistic, test.p])
-        for name, test in one.kruskal_wallis.items()
-        if test.groups > 1
-    ]
-    title = "Do safe rates differ? (Kruskal-Wallis)"
-    return Table([*columns, Column("p", Kind.P_VALUE)], rows, title)
-
-
-_GROUPS = {
-    "safe": "categories, safe contexts",
-    "unsafe": "categories, unsafe contexts",
-    "none": "categories, no context",
-    "context_type": "types of context",
-}
 
 _PARTS = {"all": "all cases", "none": "no context"}
 

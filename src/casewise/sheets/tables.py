@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 from rich import box
 from rich.cells import cell_len
@@ -254,13 +254,6 @@ class Table:
                     f"{self.title or 'table'}: a row of {len(row.cells)} cells under "
                     f"{len(self.columns)} columns"
                 )
-
-    @classmethod
-    def of_records(cls, records: Sequence[Mapping[str, Any]]) -> "Table":
-        """A table of records, with a column for each key that any of them has."""
-        names = list(dict.fromkeys(name for record in records for name in record))
-        rows = [Row([record.get(name) for name in names]) for record in records]
-        return cls([Column(name) for name in names], rows)
 
     @property
     def texts(self) -> list[list[str]]:
