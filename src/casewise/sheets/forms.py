@@ -3,7 +3,6 @@
 In Markdown, texts hold nothing that is markup.
 """
 
-import html
 import json
 import math
 import re
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import markupsafe
 from rich.console import RenderableType
 
 from casewise.files import csv_text
@@ -68,37 +66,16 @@ def markdown(*parts: Table | str) -> str:
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def folded(summary: str, text: str) -> str:
-    """Part of a page that is folded under a line of text until it is opened.
-
-    Args:
-        summary: The line of text.
-        text: The part, in Markdown.
-    """
-    return f"<details><summary>{html.escape(_one_line(summary))}</summary>\n\n{text}\n\n</details>"
-
-
 def _one_line(text: str) -> str:
     plain = (" " if unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp") else one for one in text)
     return " ".join("".join(plain).split())
 
 
-_FOLD = re.compile(r"<details><summary>[^<>]*</summary>|</details>")
-"""HTML that ``folded`` writes, the only HTML that Markdown keeps."""
-
-
 def markdown_to_html(text: str) -> str:
-    """HTML of Markdown; HTML in it is shown as text, except folded parts."""
+    """HTML of Markdown; HTML in it is shown as text."""
     from markdown_it import MarkdownIt
 
-    def shown(_: Any, tokens: Any, place: int, *__: Any) -> str:
-        part: str = tokens[place].content.strip()
-        return part if _FOLD.fullmatch(part) else str(markupsafe.escape(part))
-
-    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    for kind in ("html_block", "html_inline"):
-        parser.add_render_rule(kind, shown)
-    made: str = parser.render(text)
+    made: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     return made
 
 

@@ -153,15 +153,12 @@ class Kind(StrEnum):
     """A difference, with its sign."""
     SHARE = "share"
     """Share in 0..1."""
-    PERCENT = "percent"
-    """A share in 0..1 that is written as per cent."""
     P_VALUE = "p-value"
     INTERVAL = "interval"
     """A lower and an upper end."""
     ESTIMATE = "estimate"
     """A value with its interval in brackets."""
     MONEY = "money"
-    SECONDS = "seconds"
 
 
 _WRITERS: Mapping[Kind, Callable[..., str]] = {
@@ -170,12 +167,10 @@ _WRITERS: Mapping[Kind, Callable[..., str]] = {
     Kind.NUMBER: number,
     Kind.CHANGE: signed,
     Kind.SHARE: number,
-    Kind.PERCENT: percent,
     Kind.P_VALUE: p_value,
     Kind.INTERVAL: interval,
     Kind.ESTIMATE: estimate,
     Kind.MONEY: money,
-    Kind.SECONDS: seconds,
 }
 
 
