@@ -23,17 +23,17 @@ PAGES = ("README.md", "docs/index.md", "docs/start/research.md")
 
 
 def verdicts(data: Path) -> str:
-    """Table in short of ``casewise score``: a row a model and protocol, whole contexts."""
+    """Table in short of ``casewise score``: a row a run."""
     markdown = cw.score(cw.judgements(data / OUTPUTS)).to_markdown()
     lines = markdown.split("### In short")[1].split("\n\n")[1].strip().splitlines()
-    rows = [line.split("|") for line in lines if "| held against |" not in line]
-    return "\n".join("|".join([*row[:3], *row[4:]]) for row in rows)
+    rows = [line.split("|") for line in lines]
+    return "\n".join("|".join([*row[:2], *row[3:]]) for row in rows if row[2].strip())
 
 
 def binary(data: Path) -> str:
     """Rows of the protocol ``binary`` alone."""
     head, line, *rows = verdicts(data).splitlines()
-    return "\n".join([head, line, *(row for row in rows if "| binary |" in row)])
+    return "\n".join([head, line, *(row for row in rows if "(binary)" in row)])
 
 
 def finding(data: Path) -> str:

@@ -34,10 +34,10 @@ def test_the_first_tables_are_of_published_outputs(casebench: Path) -> None:
         assert page == published.with_tables(page, casebench.parent), "make published"
     # The sentence below the index's table has one protocol of each model.
     table = published.verdicts(casebench.parent)
-    rates = {row.split("|")[1].strip(): row for row in table.splitlines() if "| binary |" in row}
+    rates = {row.split()[1]: row for row in table.splitlines() if "(binary)" in row}
     sentence = " ".join(INDEX.split("<!-- end -->")[1].split("!")[0].split())
     for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):
-        over, under = (cell.split()[0] for cell in rates[name].split("|")[5:7])
+        over, under = (cell.split()[0] for cell in rates[name].split("|")[4:6])
         said = rf"{model} calls {over}\b[^;.]* unsafe[^;.]* {under}\b[^;.]* safe"
         assert re.search(said, sentence)
 
