@@ -14,10 +14,10 @@ from casewise.statistics import (
     clustered_mean,
     clustered_ratio,
     noninferiority_power,
+    null_variance,
     paired_share_bounds,
     share_bounds,
 )
-from casewise.statistics.bounds import null_variance
 
 ONE = Level(0.05, two_sided=False)
 

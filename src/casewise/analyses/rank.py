@@ -1,8 +1,8 @@
 """Which of two contexts of a query is the more appropriate to answer."""
 
 from casewise.analyses.shape import Analysis, Line, analysis
-from casewise.choices import Family, View
-from casewise.measures import in_view
+from casewise.choices import Family
+from casewise.measures import measures
 from casewise.results import Scores
 
 
@@ -21,5 +21,5 @@ def rank(scores: Scores) -> Analysis:
         "A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do.",
         "No model ranked contexts: casewise run --protocol rank.",
-        shown=[measure.name for measure in in_view(View.RANKED, Family.PAIRS)],
+        shown=[measure.name for measure in measures() if Family.PAIRS in measure.of],
     )

@@ -24,7 +24,6 @@ from casewise.choices.measure import (
     Needs,
     Origin,
     Side,
-    View,
 )
 from casewise.choices.power import PowerInputs, PowerTest
 
@@ -65,7 +64,6 @@ __all__ = [
     "Ties",
     "Undecided",
     "UnreadPolicy",
-    "View",
     "WeighBy",
     "grader_words",
     "grading_model",

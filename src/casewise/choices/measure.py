@@ -89,16 +89,6 @@ BALANCE = (Fixing.LABELS | Fixing.ANSWERS, Fixing.BETWEEN)
 """Designs that fix a figure of answers and labels; chance may make it 0 or 1 in each query."""
 
 
-class View(enum.StrEnum):
-    """Table of scores that a measure is a column of, by its heading."""
-
-    NONE = ""
-    SCORES = "Scores"
-    RATES = "Answers and refusals"
-    PAIRS = "What a safe and an unsafe context of a query do"
-    RANKED = "Which of two contexts of a query is the more appropriate"
-
-
 class Mean(NamedTuple):
     """Mean over units: their values, and the clusters of its standard error. Shapes ``(n,)``."""
 
@@ -115,8 +105,6 @@ class Measure:
 
     name: str
     """Key in JSON, in a gate's file and of ``Score.measures``."""
-    heading: str
-    """Heading of its column; empty of one that no table has."""
     says: str
     """Sentence on what it tells."""
     definition: str
@@ -140,9 +128,6 @@ class Measure:
     """Condition under which there is no value."""
     source: str = ""
     """Paper that it comes from, as a link."""
-    view: View = View.NONE
-    wide: bool = False
-    """True if only wide tables show it."""
     title: str = ""
     """Name in a table of changes; empty is its own, with spaces."""
     phrase: str = ""
@@ -161,11 +146,6 @@ class Measure:
     def low(self) -> float:
         """The least value there is."""
         return -self.high if self.kind is MeasureKind.CORRELATION else 0.0
-
-    @property
-    def is_optional(self) -> bool:
-        """Tell whether scores leave the measure out where the answers lack what it needs."""
-        return self.needs is Needs.TOOL_CALLS
 
     def is_for(self, family: Family, protocol: str = "") -> bool:
         """Tell whether answers of a family, or of a protocol, can have a value."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from casewise.cases import Case, digest
-from casewise.choices import Delivery, Family, Mean, Measure, View
+from casewise.choices import Delivery, Family, Mean, Measure
 from casewise.contexts import render_json
 from casewise.protocols.answer import edges, prepare, read_statements
 from casewise.protocols.conversations import Conversations, Opening
@@ -96,7 +96,7 @@ def _same_in_both_orders(one: Any) -> Mean:
     return Mean(named == 0.5, one.answers.by_pair(np.arange(len(named))))
 
 
-_RANKED: dict[str, Any] = {"of": (Family.PAIRS,), "view": View.RANKED}
+_RANKED: dict[str, Any] = {"of": (Family.PAIRS,)}
 
 
 class Rank(Protocol):
@@ -111,7 +111,6 @@ class Rank(Protocol):
     measures = (
         Measure(
             "ranked_as_labels",
-            "ranked as\nlabels do",
             "it sees which of two contexts people find more appropriate, wherever its threshold is",
             "of pairs, those in which it prefers the context that more people allow; a preference "
             "that follows the order counts half; each pair weighs the margin of the votes",
@@ -123,7 +122,6 @@ class Rank(Protocol):
         ),
         Measure(
             "same_in_both_orders",
-            "same in\nboth orders",
             "its choice is of the context, and not of the place",
             "of pairs, those in which both orders name the same context",
             _same_in_both_orders,
