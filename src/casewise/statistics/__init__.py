@@ -1,6 +1,11 @@
 """Measures on arrays: pure functions, frozen results, no knowledge of cases."""
 
-from casewise.statistics.bounds import alike_bounds, paired_share_bounds, share_bounds
+from casewise.statistics.bounds import (
+    alike_bounds,
+    null_variance,
+    paired_share_bounds,
+    share_bounds,
+)
 from casewise.statistics.ceilings import (
     OnePerson,
     Oracle,
@@ -212,6 +217,7 @@ __all__ = [
     "one_person_by_rater",
     "oracle",
     "paired_power",
+    "null_variance",
     "paired_share_bounds",
     "panel",
     "prediction_powered",
