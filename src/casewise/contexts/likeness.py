@@ -191,8 +191,8 @@ _PRODUCTS = 5_000_000
 _CANDIDATES = 20_000
 """Pairs that are compared at once."""
 
-_REST = 0.9
-"""Length of the rest of a row, beside the cosine that is looked for."""
+_REST = 0.8
+"""Most length of the rest of a row, beside the cosine that is looked for."""
 
 
 def similar_rows(rows: Any, least: float) -> Iterator[NearCopy]:
@@ -208,16 +208,17 @@ def similar_rows(rows: Any, least: float) -> Iterator[NearCopy]:
     rows.sort_indices()
     length = np.concatenate([[0], np.cumsum(rows.data**2)])
     before = length[:-1] - np.repeat(length[rows.indptr[:-1]], np.diff(rows.indptr))
-    rest = _REST * least
-    rarest = np.where(before <= 1 - rest**2 + 1e-9, rows.data, 0)
+    rarest = np.where(before <= 1 - (_REST * least) ** 2 + 1e-9, rows.data, 0)
     prefix = csr_matrix((rarest, rows.indices, rows.indptr), rows.shape, copy=True)
     prefix.eliminate_zeros()
     holders = prefix.T.tocsr()
+    rest = np.sqrt(np.maximum(0, 1 - np.asarray(prefix.multiply(prefix).sum(axis=1)).ravel()))
     blocks = np.cumsum(prefix.astype(bool) @ np.diff(holders.indptr)) // _PRODUCTS
     starts = [*np.flatnonzero(np.diff(blocks, prepend=-1)), rows.shape[0]]
     for start, stop in pairwise(starts):
         shared = (prefix[start:stop] @ holders).tocoo()
-        kept = (shared.col > shared.row + start) & (shared.data >= least - rest - 1e-9)
+        open_ends = np.maximum(rest[shared.row + start], rest[shared.col])
+        kept = (shared.col > shared.row + start) & (shared.data >= least - open_ends - 1e-9)
         firsts, seconds = shared.row[kept] + start, shared.col[kept]
         for at in range(0, len(firsts), _CANDIDATES):
             first, second = firsts[at : at + _CANDIDATES], seconds[at : at + _CANDIDATES]
