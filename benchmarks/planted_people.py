@@ -1,10 +1,10 @@
-"""Whom a planned study's screening finds among planted people: the figures of the page on votes.
+"""Whom a planned study's screening finds among planted people.
 
     python benchmarks/planted_people.py ../shared/data/casebench    # a minute or two
 
 People are planted among honest ones, drawn by nothing that screening or ``simulation/`` know of:
 truth is the share of votes on CASE-Bench's cases. Ends with an error where
-``study/docs/annotation-votes.md`` gives a figure that isn't found.
+``benchmarks/results/screening.md`` gives a figure that isn't found.
 """
 
 import sys
@@ -226,7 +226,7 @@ def _pattern(rng: np.random.Generator) -> Iterator[bool]:
 HARD = Town(leniency=1.2, slip=0.12, minds=0.3, jitter=0.8, pace=0.5, hurry=0.6)
 """Honest people who differ, slip and hurry; nearly a third are of another mind."""
 
-PAGE = " ".join((ROOT / "study/docs/annotation-votes.md").read_text("utf-8").split())
+PAGE = " ".join((ROOT / "benchmarks/results/screening.md").read_text("utf-8").split())
 
 
 class Tally:
@@ -335,7 +335,7 @@ def check_copies(planned: list[tuple[Study, FloatArray]], casebench: Path) -> No
 
 
 def main() -> None:
-    data = Path(sys.argv[1])
+    data = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         planned = [planted_study(data, Path(folder) / str(seed), seed) for seed in range(3)]
         check_kinds(planned)
