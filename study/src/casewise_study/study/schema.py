@@ -229,7 +229,7 @@ class Timing(StudyPart):
     """A sooner answer is not taken; null: by the words of each page, at a speed at which nobody can
     read."""
     most_seconds: float = Field(default=600, gt=0)
-    """A page counts no more: the rest is a break, and the vote is marked."""
+    """A page counts no more: the rest is a break."""
     lease_minutes: float = Field(default=30, gt=0)
     """After its last answer another person may get the block."""
 

@@ -105,7 +105,6 @@ function whyOf(one, { runs, deeds }) {
   if (one.p_safe !== null) parts.push(` at P(safe) ${shown(one.p_safe, 2)}`);
   const has = (name) => one.groups.includes(name);
   if (has("new") || has("mended")) parts.push(`, where the run before ${deeds[one.before]}`);
-  if (has("judge-act")) parts.push(`, and as a judge ${deeds[one.judged]}`);
   if (one.distance !== null) parts.push(`, off by ${shown(one.distance, 2)}`);
   return `${name} ${parts.join("")}; ${NAMES[one.outcome]}.`;
 }
