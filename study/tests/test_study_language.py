@@ -25,7 +25,8 @@ from support.studies import (
     write_study,
 )
 
-from casewise_study.study.language import UNSAID, paragraphs, source_texts
+UNSAID = {"verdict", "expected", "id", "name", "answer"}
+"""Fields of the texts of a new study that are no texts."""
 
 FIELD = re.compile(r"%\(\w+\)s|\{\w+\}")
 TAG = re.compile(r"<[^>]+>")
@@ -51,7 +52,7 @@ def messages() -> list[str | tuple[str, str]]:
 
     def texts(value: Any) -> Iterator[str]:
         if isinstance(value, str):
-            yield from paragraphs(value)
+            yield from re.split(r"\n[ \t]*\n", value.strip())
         elif isinstance(value, list):
             for inner in value:
                 yield from texts(inner)
@@ -59,15 +60,23 @@ def messages() -> list[str | tuple[str, str]]:
             for name, inner in value.items():
                 yield from texts(inner if name not in UNSAID else None)
 
-    return [*dict.fromkeys([*found, *texts(source_texts())])]
+    source = read_yaml(ROOT / "study/src/casewise_study/data/texts.en.yaml")
+    return [*dict.fromkeys([*found, *map(plain, texts(source))])]
+
+
+def plain(text: str) -> str:
+    """A text without the line ends of its file."""
+    return " ".join(text.split())
 
 
 def test_german_says_everything_with_every_field() -> None:
-    german = catalogue(ROOT / "study/src/casewise_study/data/de.po")
+    ids: dict[str, Any] = {}
+    for one in catalogue(ROOT / "study/src/casewise_study/data/de.po"):
+        ids[plain(one.id if isinstance(one.id, str) else one.id[0])] = one
     wanted = messages()
     assert len(wanted) > 200
     for message in wanted:
-        found = german.get(message if isinstance(message, str) else message[0])
+        found = ids.get(plain(message if isinstance(message, str) else message[0]))
         assert found is not None, message
         # Of a message with a number, its plural.
         english, said = (

@@ -119,8 +119,9 @@ def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
     graded = [request for request in server.requests if request["model"] == "judge"]
     assert len(graded) == len(QUERIES) - 3
     shown = " ".join(cli("score", "logs", "--all").stdout.split())
-    assert "Bounds of the rates: replies on neither side counted on either" in shown
-    assert "2 tool calls .500 to .750 .250 to .500 .250 to .500" in shown
+    assert "2 tool calls; the bounds count them on either side" in shown
+    for row in ("appropriate, bounds .500 to .750", "over refusal, bounds .250 to .500"):
+        assert row in shown
 
 
 def test_an_export_withholds_what_a_tool_was_asked(spoke: tuple[Path, FakeServer]) -> None:

@@ -35,7 +35,7 @@ def test_replies_are_counted_in_every_view(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(cut_replies) as server:
         told = run(cli, server, "--protocol", "respond")
         assert {one["max_tokens"] for one in server.requests} == {4096}
-    said = "2 replies ended at the token limit and were graded by what came before; a higher"
+    said = "2 answers ended at the token limit, graded by what came before; a higher"
     assert said in told
     table = cw.judgements(tmp_path / "logs")
     assert table["cut"].sum() == 2
@@ -73,7 +73,7 @@ def test_a_judges_cut_answer_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
 
     with FakeServer(answer) as server:
         told = run(cli, server, "--protocol", "binary")
-    assert "4 answers ended at the token limit and count only with a verdict that was whole" in told
+    assert "4 answers ended at the token limit, counted only with a whole verdict" in told
     table = cw.judgements(tmp_path / "logs")
     assert table["status"].to_list() == ["unparsed", "unparsed", "ok", "ok"]
     assert table["verdict"].to_list() == [None, None, "unsafe", "unsafe"]
