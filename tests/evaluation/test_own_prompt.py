@@ -120,8 +120,8 @@ def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
     assert len(graded) == len(QUERIES) - 3
     shown = " ".join(cli("score", "logs", "--all").stdout.split())
     assert "2 tool calls; the bounds count them on either side" in shown
-    for row in ("appropriate, bounds .500 to .750", "over refusal, bounds .250 to .500"):
-        assert row in shown
+    for ends in ("appropriate, bounds .500 to .750", "over refusal, bounds .250 to .500"):
+        assert ends in shown
 
 
 def test_an_export_withholds_what_a_tool_was_asked(spoke: tuple[Path, FakeServer]) -> None:
