@@ -109,7 +109,7 @@ def test_every_row_is_accounted_for(tmp_path: Path) -> None:
     for told in (
         "rows whose category differs from that of their case: 1",
         "line 7, field 'query': wrong value in column 'q' (found 7",
-        "7 rows: 1 cases of 1 queries, 1 without context",
+        "7 rows: 1 case of 1 query, 1 without context",
         "cases without a label, which no score counts: 1",
         "rows left out by the mapping's 'where': 2",
         "rows without a query: 1",
@@ -335,7 +335,7 @@ def test_every_row_of_an_unseen_set_is_accounted_for(
     numbers = [
         int(n) for n in re.findall(r"rows (?:without a query|bad and left out): (\d+)", said)
     ]
-    counts = re.search(r"(?m)^(\d+) rows: (\d+) cases", said)
+    counts = re.search(r"(?m)^(\d+) rows?: (\d+) cases?", said)
     assert counts, said
     assert int(counts[1]) == len(rows) == int(counts[2]) + sum(numbers)
     if done.returncode == 0:

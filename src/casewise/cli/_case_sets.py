@@ -26,7 +26,7 @@ from casewise.cli._options import (
 )
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
-from casewise.sheets import terminal
+from casewise.sheets import plural, terminal
 
 DIFFERENT = 1
 """Exit status of ``diff`` where the versions differ, as of the program of that name; of ``check``
@@ -205,7 +205,8 @@ def _open(file: str) -> case_files.CaseSet:
 
 def _write(cases: tuple[case_files.Case, ...], path: Path, queries: int) -> None:
     case_files.write_cases(cases, path)
-    note(f"{path}: {len(cases)} cases of {queries} queries (hash {case_files.dataset_hash(cases)})")
+    counts = f"{plural(len(cases), 'case')} of {plural(queries, 'query')}"
+    note(f"{path}: {counts} (hash {case_files.dataset_hash(cases)})")
 
 
 def _keep_source(file: str, target: Path) -> None:

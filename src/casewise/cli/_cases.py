@@ -38,6 +38,7 @@ from casewise.cli._options import (
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.files import write_atomically
+from casewise.sheets import plural
 
 MOST_PROBLEMS = 20
 """Problems of a file that are named."""
@@ -77,8 +78,8 @@ def _print_summary(loaded: case_files.CaseSet) -> None:
     voted = sum(case.votes is not None for case in cases)
     note_all(loaded.notes)
     out().print(
-        f"{loaded.name}: {len(cases)} cases of {len(queries)} queries in {len(categories)} "
-        f"categories ({loaded.identity})\n"
+        f"{loaded.name}: {plural(len(cases), 'case')} of {plural(len(queries), 'query')} in "
+        f"{len(categories)} categories ({loaded.identity})\n"
         f"intended safe {arms['safe']}, unsafe {arms['unsafe']}, without context {bare}; "
         f"with votes {voted}"
     )

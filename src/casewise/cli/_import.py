@@ -18,6 +18,7 @@ from casewise.cli._main import case_files
 from casewise.cli._options import argument, flag, is_same_file, option, out_option
 from casewise.errors import InputError, UsageError
 from casewise.files import quoted, write_atomically
+from casewise.sheets import plural
 
 SHOWN = 12
 """Answers to a question that are named."""
@@ -155,7 +156,8 @@ def _note_counts(imported: case_files.Imported) -> None:
     cases = imported.cases
     queries = len({case.query_id for case in cases})
     bare = sum(case.context is None for case in cases)
-    note(f"{imported.rows} rows: {len(cases)} cases of {queries} queries, {bare} without context")
+    rows, of = plural(imported.rows, "row"), plural(queries, "query")
+    note(f"{rows}: {plural(len(cases), 'case')} of {of}, {bare} without context")
     labels = {
         "people's votes": sum(bool(case.votes) for case in cases),
         "a published share": sum(case.published_safe_rate is not None for case in cases),

@@ -407,7 +407,7 @@ def _untold(evidence: Evidence) -> str:
         if score.queries >= LEAST_QUERIES:
             return ""
         mistakes = "" if score.of_pairs else f" It {_mistakes(evidence)}."
-        return f"No verdict: {score.queries} queries; it takes {LEAST_QUERIES}.{mistakes}"
+        return f"No verdict: {plural(score.queries, 'query')}; it takes {LEAST_QUERIES}.{mistakes}"
     return f"No verdict: {why}."
 
 
