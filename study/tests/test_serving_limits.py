@@ -57,6 +57,6 @@ def test_a_full_disk_is_told_with_its_place(tmp_path: Path) -> None:
         assert full.status_code == 503
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, whole)
         assert f"{server.database}: the database does not answer (" in server.process.stderr
-        assert "; free some room on its disk" in server.process.stderr
+        assert "; see that its disk has room" in server.process.stderr
         ada.answer()
         assert ada.at == "/page/2"
