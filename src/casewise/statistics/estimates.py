@@ -35,9 +35,9 @@ the same error to three digits."""
 LEAST_QUERIES = 10
 """Queries that must make a figure for it to have an interval."""
 
-LEAST_OF_LOSS = 40
-"""Queries that a mean loss needs: intervals from 28 held Brier scores and their changes in .74 to
-.91 of studies (``make hostile``)."""
+LEAST_UNEVEN = 40
+"""Queries that a mean loss, kappa and alpha need: intervals from 28 held Brier scores and their
+changes in .74 to .91 of studies, and kappa in .91 (``make hostile``)."""
 
 HEAVY = 0.1
 """Share of the weight above which a query is named as heavy."""
@@ -557,13 +557,18 @@ def clustered_mean(
 
 
 def as_loss(mean: Estimate) -> Estimate:
-    """A mean loss: its interval is the logarithm's, and needs ``LEAST_OF_LOSS`` queries.
+    """A mean loss: its interval is the logarithm's, and needs ``LEAST_UNEVEN`` queries.
 
     Few mistakes make most of a loss, and a small study that has none of them shows no sign of it.
     """
-    few = mean.clusters < LEAST_OF_LOSS
-    why = f"{mean.clusters} queries; the interval of a loss needs {LEAST_OF_LOSS}" if few else ""
-    return replace(mean, scale="log", unavailable=why)
+    return replace(mean, scale="log", unavailable=too_small(mean.clusters, "a loss"))
+
+
+def too_small(queries: int, what: str) -> str:
+    """Why a figure that few queries make has no interval: they are few in all. Empty of enough."""
+    if queries >= LEAST_UNEVEN:
+        return ""
+    return f"{queries} queries; the interval of {what} needs {LEAST_UNEVEN}"
 
 
 def clustered_ratio(

@@ -18,6 +18,7 @@ from casewise.statistics.estimates import (
     effective_number,
     estimate,
     number_clusters,
+    too_small,
     weigh,
 )
 from casewise.statistics.stopping import FirstVotes
@@ -86,7 +87,10 @@ def _coefficient(place: int, sums: FloatArray, queries: Clusters) -> Estimate:
     scale: Scale = "plain" if COEFFICIENTS[place] == "pairwise" else "fisher"
     differ = effective_number(sums[:, _DISAGREEING])
     makers = 0.0 if math.isnan(differ) else differ
-    return replace(weigh(found, sums[:, _SEVERAL]), scale=scale, makers=makers)
+    beyond_margins = COEFFICIENTS[place] in ("fleiss_kappa", "krippendorff_alpha")
+    why = too_small(found.clusters, "kappa and alpha") if beyond_margins else ""
+    whole = weigh(found, sums[:, _SEVERAL])
+    return replace(whole, scale=scale, makers=makers, unavailable=why)
 
 
 def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
