@@ -174,7 +174,7 @@ def test_a_line_of_a_few_megabytes_is_read(cli_inside: Cli, tmp_path: Path) -> N
     case["votes"] = {"safe": 1_000_000_000, "unsafe": 1}
     (tmp_path / "long.jsonl").write_text(json.dumps(case), "utf-8")
     done = cli_inside("cases", "validate", "long.jsonl")
-    assert (done.returncode, "1 cases of 1 queries" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "1 case of 1 query" in done.stdout) == (0, True), done.stderr
 
 
 ESC = "\x1b[2J\x9b31m\u202e\x07"
