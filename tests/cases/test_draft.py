@@ -69,6 +69,21 @@ def test_a_draft_of_any_shape_is_right_or_asks(
         assert len(imported(cli_inside, tmp_path, path)) > 0
 
 
+def test_categories_as_many_as_a_benchmark_has(cli_inside: Cli, tmp_path: Path) -> None:
+    """Of 90 rows 45 are a category, also where they are codes; a type of recipient is none."""
+    rows = [
+        {"prompt": f"Is door {n} open?", "recipient_type": "ab"[n % 2], "category": f"S{n // 2}"}
+        for n in range(90)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    done = cli_inside("cases", "import", "t.json", "--out", "c.jsonl")
+    assert done.returncode == 0, done.stderr
+    cases = cw.load_cases(tmp_path / "c.jsonl")
+    assert [case.category for case in cases] == [row["category"] for row in rows]
+    assert cases[1].context is not None
+    assert cases[1].context.root == {"recipient": {"type": "b"}}
+
+
 @pytest.mark.parametrize("name", ["user_input", "What was asked", "Q", "Was gefragt wird"])
 def test_a_naming_of_the_question_is_right(cli_inside: Cli, tmp_path: Path, name: str) -> None:
     """Words that are known, words that are not, and whole phrases; all rows are read."""

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,11 @@ _LABEL = _named(
     "label intended intent verdict is_ safe tox harm norm gold appropriate judg class answer "
     "annotation decision permitted allowed policy"
 )
-_CATEGORY = _named("category topic domain theme subject_area type")
+_CATEGORY = re.compile(
+    r"(?i)^(?!.*(sender|recipient|principle|user|asker|platform|relationship))"
+    r".*(category|topic|domain|theme|subject_area|type)"
+)
+"""Names of categories, and not of a parameter's: ``recipient_type``."""
 _RATING = _named("rating score mean agreement likert severity")
 _SHARE = _named("rate share proportion percent fraction human.response agree")
 _CONTEXT = _named(
@@ -98,7 +102,9 @@ _NUMBERED = re.compile(r"(?P<before>.*[A-Za-z])([ _-]?\d+|[ _-][A-Za-z])")
 _LANGUAGE = re.compile(r".+[_ .-]\(?(en|de|fr|es|zh|it|pt|nl|ja|ru|ar|hi)\)?", re.I)
 _GROUPS = (*GROUPS, "subject")
 _FEW = 12
-"""Different values that a label or category may have at most."""
+"""Different values that a label may have at most."""
+_SAMPLED = 1000
+"""Cells, spread over the rows, by which the kind of a column's texts is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +143,11 @@ class _Column:
     @cached_property
     def records(self) -> list[Any]:
         """Records in its cells: lists of mappings, or mappings that are alike under keys."""
+        if not all(isinstance(one, list | dict) for one in self.cells):
+            return []
         held = [list(one.values()) if isinstance(one, dict) else one for one in self.cells]
-        records = [record for one in held if isinstance(one, list) for record in one]
-        if not all(isinstance(one, list) for one in held) or not _are_mappings(records):
+        records = [record for one in held for record in one]
+        if not _are_mappings(records):
             return []
         by_key = [one for one in self.cells if isinstance(one, dict)]
         alike = len(set(map(frozenset, records))) == 1 and not {*_GROUPS} & {*chain(*by_key)}
@@ -154,24 +162,30 @@ class _Column:
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Its cells as numbers; none unless all are."""
-        numbers = tuple(number for cell in self.cells if (number := _number(cell)) is not None)
+        read = takewhile(lambda number: number is not None, map(_number, self.cells))
+        numbers = tuple(number for number in read if number is not None)
         return numbers if len(numbers) == len(self.cells) else ()
 
     @cached_property
     def kinds(self) -> Counter[str]:
         """Number of cells, or of items of their lists, by value."""
-        return Counter(as_key(item) for cell in self.cells for item in items(cell))
+        listed = (items(cell) if isinstance(cell, list) else [cell] for cell in self.cells)
+        kinds = Counter[str]()
+        for text, n in Counter(map(str, chain.from_iterable(listed))).items():
+            kinds[as_key(text)] += n
+        return kinds
 
     def is_called(self, *names: re.Pattern[str]) -> bool:
         """Tell whether its name is one of a kind."""
         return any(name.search(self.name) for name in names)
 
     def mostly(self, pattern: re.Pattern[str]) -> bool:
-        """Tell whether at least half of its texts begin as a pattern has it."""
-        found = sum(pattern.match(str(cell).strip()) is not None for cell in self.cells)
-        return 2 * found >= len(self.cells)
+        """Tell whether at least half of its texts, or of a sample, begin as a pattern has it."""
+        sample = self.cells[:: 1 + len(self.cells) // _SAMPLED]
+        found = sum(pattern.match(str(cell).strip()) is not None for cell in sample)
+        return 2 * found >= len(sample)
 
-    @property
+    @cached_property
     def is_text(self) -> bool:
         """Whether its cells are texts, no numbers and no names of rows."""
         texts = all(isinstance(cell, str) for cell in self.cells)
@@ -193,6 +207,12 @@ class _Column:
         return 0 < len(self.kinds) <= _FEW
 
     @property
+    def recurs(self) -> bool:
+        """Whether its cells are texts, few or each of them twice on average."""
+        texts = all(isinstance(cell, str) for cell in self.cells) and not self.numbers
+        return texts and len(self.kinds) <= max(_FEW, len(self.cells) // 2)
+
+    @cached_property
     def is_label(self) -> bool:
         """Whether half of its cells are sides, or all are yes and no."""
         told = {_meaning(kind) for kind in self.kinds}
@@ -228,8 +248,8 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     if not rows:
         bad = next((row for row in read if isinstance(row, InputError)), None)
         raise bad or InputError("no row below the names of the columns", path)
-    each, flat = _unfolded(rows)
-    draft = _Drafting(list(_columns(flat)), answers, list(each))
+    each, columns = _unfolded(rows)
+    draft = _Drafting(columns, answers, list(each))
     every = list(draft.left)
     draft.take_all()
     mapping = {
@@ -257,19 +277,21 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     return Draft(mapping, head + body, tuple(draft.questions))
 
 
-def _unfolded(rows: list[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Columns of lists of records, each within the one before, and a row for each record."""
+def _unfolded(rows: list[dict[str, Any]]) -> tuple[list[str], list[_Column]]:
+    """Columns of lists of records, each within the one before; columns with a row a record."""
     each: list[str] = []
+    columns = list(_columns(rows))
     while len(each) < 3:
         start = f"{each[-1].rsplit('.', 1)[-1]}." if each else ""
-        listed = (one for one in _columns(rows) if one.records and not one.is_talk)
+        listed = (one for one in columns if one.records and not one.is_talk)
         name = next((one.name for one in listed if one.name.startswith(start)), None)
         if name is None:
             break
         each.append(name)
         table = Table(Path("rows"), (), [(str(n), row) for n, row in enumerate(rows)])
         rows = [row for _, row in unfold(table, Each(column=name)).rows if isinstance(row, dict)]
-    return each, rows
+        columns = list(_columns(rows))
+    return each, columns
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Column]:
@@ -293,6 +315,7 @@ def _are_mappings(values: Sequence[Any]) -> bool:
 
 
 def _filled(value: Any) -> Any:
+    """The value of a cell, opened; None where it is empty."""
     value = opened(plain(value))
     return None if value in ([], {}) else value
 
@@ -301,10 +324,7 @@ RULES: tuple[tuple[str, Callable[[_Column], bool]], ...] = (
     ("turns", lambda one: one.is_talk),
     ("rater", lambda one: bool(_RATER.fullmatch(one.name)) and len(one.kinds) > 1),
     ("language", lambda one: "lang" in one.name.casefold() and one.is_text and one.is_few),
-    (
-        "category",
-        lambda one: one.is_called(_CATEGORY) and one.is_text and one.is_few and not one.is_label,
-    ),
+    ("category", lambda one: one.is_called(_CATEGORY) and one.recurs and not one.is_label),
 )
 """Key of a mapping, and which column it takes where a single look tells; the first that is."""
 
@@ -516,7 +536,7 @@ class _Drafting:
     def _take_ids(self) -> None:
         """Take ids of rows that are a case each; an id that recurs is none of a case."""
         ids = (one for one in self.left if one.is_id and None not in one.values)
-        unique = (one for one in ids if len({*map(as_key, one.values)}) == len(one.values))
+        unique = (one for one in ids if len(one.kinds) == len(one.values))
         if "vote" not in self.entries and (column := next(unique, None)):
             self.take("id", None, column)
 

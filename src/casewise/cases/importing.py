@@ -237,10 +237,9 @@ class _Import:
             self.sample = self.sample or row
             cells = {ROW: number, **row}
             for case_number, own in enumerate(self.mapping.of_row, start=1):
-                mapped = MappedRow(cells, own, table.file, place, table.decimal)
-                mapped.reached, mapped.untaken = self.reached, self.untaken
+                at = table.file, place, table.decimal
                 try:
-                    self._take(mapped, case_number)
+                    self._take(MappedRow(cells, own, *at, self.reached, self.untaken), case_number)
                 except InputError as problem:
                     self.problems.append(problem)
 

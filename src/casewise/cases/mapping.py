@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -237,7 +237,7 @@ class CaseMapping(BaseModel):
     sheet: StrictStr | None = None
     """Sheet of a workbook; None takes the first that holds anything."""
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, Value]:
         """Parameters of the context by their paths: ``recipient.type``."""
         extra = self.__pydantic_extra__ or {}
@@ -348,9 +348,9 @@ class MappedRow:
     """Place of the row in its file: ``row 3``."""
     decimal: str | None
     """Decimal mark of numbers in text; None tells by the number."""
-    reached: set[str] = field(default_factory=set)
+    reached: set[str]
     """Paths that lead to something, of all rows."""
-    untaken: Counter[str] = field(default_factory=Counter)
+    untaken: Counter[str]
     """Parts of cells that no case takes, of all rows."""
 
     def cell(self, name: str) -> Any:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -275,7 +275,7 @@ def _grid_rows(
 ) -> Iterator[tuple[str, Row]]:
     """Rows of cells by column; the header again and sums are left out, unless it is None."""
     left = Counter[str]()
-    width = len(names)
+    width, nameless = len(names), [n for n, name in enumerate(names) if not name]
     for number, cells in grid:
         place = f"row {number}"
         if isinstance(cells, InputError):
@@ -286,14 +286,14 @@ def _grid_rows(
             left["the row of the columns' names stands again"] += 1
         elif header is not None and _is_total(cells):
             left["rows that sum up others"] += 1
-        elif len(cells) < width or _is_filled(
-            cell for name, cell in zip_longest(names, cells, fillvalue="") if not name
-        ):
+        elif len(cells) < width or _is_filled([*(cells[n] for n in nameless), *cells[width:]]):
             found, expected = len(cells), f"{sum(map(bool, names))}"
             problem = "wrong number of cells"
             yield place, InputError(problem, table.file, place, found=found, expected=expected)
         else:
-            yield place, {name: cell for name, cell in zip(names, cells, strict=False) if name}
+            row = dict(zip(names, cells, strict=False))
+            row.pop("", None)
+            yield place, row
     table.notes += [f"{what}, {times} times: left out" for what, times in left.items()]
 
 
@@ -303,9 +303,11 @@ _TOTAL = re.compile(r"(?i)(grand |sub|overall )?(total|sum|average|mean|median|s
 
 def _is_total(cells: _Cells) -> bool:
     """Tell whether a row holds a word for a sum, and else numbers alone."""
-    first, *others = _texts(cells)
-    is_word = len(first) <= 20 and _TOTAL.fullmatch(first)
-    return bool(is_word and others) and all(re.fullmatch(r"[-+\d.,% ]+", one) for one in others)
+    first = next(text for cell in cells if (text := str(cell).strip()))
+    if len(first) > 20 or not _TOTAL.fullmatch(first):
+        return False
+    others = _texts(cells)[1:]
+    return bool(others) and all(re.fullmatch(r"[-+\d.,% ]+", one) for one in others)
 
 
 # --- workbooks --------------------------------------------------------------------------------
