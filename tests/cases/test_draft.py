@@ -141,8 +141,8 @@ def said(case: Case) -> Any:
             [(2, 0), (0, 2), (3, 0), (0, 3), (3, 0), (0, 3)],
         ),
         ("by_id.json", None, ["safe", "unsafe"] * 3),
-        ("two_headers.xlsx", None, [(9, 1), (2, 8)] * 3),
-        ("two_headers.csv", None, [(9, 1), (2, 8)] * 3),
+        ("two_headers.xlsx", "header: 2", [(9, 1), (2, 8)] * 3),
+        ("two_headers.csv", "header: 2", [(9, 1), (2, 8)] * 3),
         ("latin1.csv", None, [0.75, 0.25] * 3),
         ("class_label.parquet", None, ["safe", "unsafe"] * 3),
         ("two_languages.csv", "question_en", ["safe", "unsafe"] * 3),
@@ -155,7 +155,7 @@ def test_a_shape_is_read_at_once_or_after_one_question(
 ) -> None:
     command = ["cases", "import", SHAPES_THERE / name, "--out", "cases.jsonl"]
     if answer is not None:
-        refused(cli_inside(*command), "open: ", f"{answer}", "give --answer")
+        refused(cli_inside(*command), answer, "--answer")
         command += ["--answer", answer]
     done = cli_inside(*command)
     assert done.returncode == 0, done.stderr
@@ -166,6 +166,73 @@ def test_a_shape_is_read_at_once_or_after_one_question(
         assert texts == SIX
     # What an annotator wrote, and what a model replied, is told and reaches no prompt.
     assert "PLANTED" not in (tmp_path / "cases.jsonl").read_text("utf-8")
+
+
+ROUTER, FUSE = "How do I reset a router?", "How do I change a fuse?"
+
+
+@pytest.mark.parametrize(
+    ("table", "answers", "wanted"),
+    [
+        (
+            "query,safe_context,unsafe_context\n{},At home.,At a stranger's.\n",
+            [],
+            [("At home.", "safe"), ("At a stranger's.", "unsafe")],
+        ),
+        (
+            "prompt,scenario,is_safe,is_unsafe\n{0},At home.,1,0\n{0},At work.,0,1\n",
+            [],
+            [("At home.", "safe"), ("At work.", "unsafe")],
+        ),
+        (
+            "prompt,scenario,Allowed,Refuse\n{0},At home.,x,\n{0},At work.,,x\n",
+            [],
+            [("At home.", "safe"), ("At work.", "unsafe")],
+        ),
+        (
+            "prompt,scenario,flag\n{0},At home.,0\n{0},At work.,1\n",
+            ["1=unsafe"],
+            [("At home.", "safe"), ("At work.", "unsafe")],
+        ),
+        (
+            "prompt,scenario,% acceptable\n{0},At home.,80%\n{0},At work.,20%\n",
+            [],
+            [("At home.", 0.8), ("At work.", 0.2)],
+        ),
+        (
+            "Frage,Rolle,Sicher_5\n{0},Mieter,5\n{0},Gast,2\n",
+            ["Sicher_5", "Sicher_5: high", "context: Rolle"],
+            [("Mieter", 1.0), ("Gast", 0.25)],
+        ),
+        (
+            "prompt,verdict\n{0},safe\n{0},unsafe\n{0},safe\n",
+            ["verdicts"],
+            [(None, (2, 1))],
+        ),
+    ],
+    ids=lambda one: one.partition("\n")[0] if isinstance(one, str) else "",
+)
+def test_a_table_of_few_rows(
+    cli_inside: Cli, tmp_path: Path, table: str, answers: list[str], wanted: list[Any]
+) -> None:
+    """What each question is answered with settles it; nothing is read without a label unasked."""
+    (tmp_path / "t.csv").write_text(table.format(ROUTER))
+    command = ["cases", "import", "t.csv", "--out", "c.jsonl"]
+    for answer in answers:
+        refused(cli_inside(*command), answer, "give --answer")
+        command += ["--answer", answer]
+    done = cli_inside(*command)
+    assert done.returncode == 0, done.stderr
+    assert [(place(case), said(case)) for case in cw.load_cases(tmp_path / "c.jsonl")] == wanted
+
+
+def test_messages_and_rows_without_a_query_are_asked_about(cli_inside: Cli, tmp_path: Path) -> None:
+    lines = [f"1,user,{ROUTER}", "1,assistant,Press the button.", f"2,user,{FUSE}"]
+    (tmp_path / "chat.csv").write_text("\n".join(["chat,role,content", *lines]))
+    refused(cli_inside("cases", "import", "chat.csv", "--out", "c.jsonl"), "a list of {role, con")
+    lines = [f"{ROUTER},At home.,safe", ",At work.,unsafe"]
+    (tmp_path / "t.csv").write_text("\n".join(["query,context,label", *lines]))
+    refused(cli_inside("cases", "import", "t.csv", "--out", "c.jsonl"), "1 of the first 2 rows")
 
 
 def test_what_strangers_brought(cli_inside: Cli, tmp_path: Path) -> None:

@@ -45,9 +45,7 @@ def _quiet() -> None:
 def test_a_data_set_that_was_saved(tmp_path: Path) -> None:
     of_queries("One?", "Two?", "Three?").save_to_disk(tmp_path / "saved", num_shards=2)
     assert len(list((tmp_path / "saved").glob("*.arrow"))) == 2
-    # Only Parquet says which names the numbers of labels stand for.
-    numbers = {"column": "label", "safe": [0], "unsafe": [1]}
-    found = cw.load_cases(tmp_path / "saved", MAPPING | {"intended": numbers})
+    found = cw.load_cases(tmp_path / "saved", MAPPING)
     assert [case.query for case in found] == ["One?", "Two?", "Three?"]
     assert [case.intended for case in found] == ["safe", "unsafe", "safe"]
     assert found.to_dicts()[1]["context"] == {"recipient": {"type": "nurse"}}

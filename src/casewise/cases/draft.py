@@ -17,11 +17,11 @@ from typing import Any
 import yaml
 
 from casewise.cases.cells import as_key, as_number, inner_paths, items, opened, plain, value_at
-from casewise.cases.importing import REPEATED, import_cases, unfold
+from casewise.cases.importing import NO_QUERY, REPEATED, import_cases, unfold
 from casewise.cases.mapping import Each, load_mapping
 from casewise.cases.model import GROUPS
 from casewise.errors import InputError, some
-from casewise.files import Table, open_tables
+from casewise.files import Table, TableForm, open_tables
 
 
 def _named(words: str) -> re.Pattern[str]:
@@ -41,8 +41,8 @@ _CATEGORY = re.compile(
     r".*(category|topic|domain|theme|subject_area|type)"
 )
 """Names of categories, and not of a parameter's: ``recipient_type``."""
-_RATING = _named("rating score mean agreement likert severity")
-_SHARE = _named("rate share proportion percent fraction human.response agree")
+_RATING = _named("rating score mean agreement likert severity appropriateness")
+_SHARE = _named("rate share proportion percent % fraction human.response agree")
 _CONTEXT = _named(
     "sender recipient transmission_principle subject who.asks context parent history background "
     "profile user role policy platform relationship purpose system situation asker deployment "
@@ -56,7 +56,9 @@ _RATER = re.compile(
     r"([_ .]?(id|name|no|nr|number))?",
     re.I,
 )
-_ID = re.compile(r"(.*[_ .])?(u|hit)?id|key|ref|nr|no|number|.*[_ ]no|item", re.I)
+_ID = re.compile(
+    r"(.*[_ .])?(u|hit)?id|key|ref|nr|no|number|.*[_ ]no|item|index|column 1|unnamed.*", re.I
+)
 _GOOD = re.compile(
     r"(?i)(?<!un)(?<!in)(?<!not.)(safe|appropri|permi|allow|accept|benign|harmless|comply)"
     r"|^(ok|okay|fine|good)$"
@@ -71,7 +73,7 @@ _SAFE = (
 )
 _UNSAFE = (
     "unsafe prohibit prohibited disallow disallowed harmful malicious inappropriate unacceptable "
-    "toxic bad refuse forbidden offensive decline"
+    "toxic bad refuse forbidden offensive decline deny denied"
 )
 _NEITHER = (
     "none unsure unclear unknown neutral neither n/a na ambiguous both mixed undecided 0.5 "
@@ -100,6 +102,14 @@ _SENTENCE = re.compile(
 _ASKED = re.compile(r".*[?\uff1f][\"'”)]*\Z", re.S)
 _NUMBERED = re.compile(r"(?P<before>.*[A-Za-z])([ _-]?\d+|[ _-][A-Za-z])")
 _LANGUAGE = re.compile(r".+[_ .-]\(?(en|de|fr|es|zh|it|pt|nl|ja|ru|ar|hi)\)?", re.I)
+_SIDED = re.compile(r"(?i)(?<![a-z])(un)?safe(?![a-z])")
+"""Names that tell the label to who reads the context."""
+REPEATS = "nothing"
+"""Answer that rows repeat each other, and count once."""
+VERDICTS = "verdicts"
+"""Answer that rows of one case are verdicts of several people."""
+SPEAKERS = {"role", "from", "speaker"}
+ROLES = {"system", "user", "assistant", "human", "gpt", "bot", "customer", "agent"}
 _GROUPS = (*GROUPS, "subject")
 _FEW = 12
 """Different values that a label may have at most."""
@@ -156,8 +166,10 @@ class _Column:
     @property
     def is_talk(self) -> bool:
         """Whether its cells are conversations."""
-        spoken, said = {"role", "from", "speaker"}, {"content", "value", "text"}
-        return bool(self.records) and all(spoken & {*one} and said & {*one} for one in self.records)
+        said = {"content", "value", "text"}
+        return bool(self.records) and all(
+            SPEAKERS & {*one} and said & {*one} for one in self.records
+        )
 
     @cached_property
     def numbers(self) -> tuple[float, ...]:
@@ -219,7 +231,8 @@ class _Column:
         unknown = sum(n for kind, n in self.kinds.items() if _meaning(kind) == "?")
         are_sides = told & {"safe", "unsafe"} or (told & {"yes", "no"} and not unknown)
         varied = len(told - {"none", "?"}) > 1 or self.is_called(_LABEL)
-        is_other = not self.is_few or self.is_id or 2 * unknown > self.kinds.total()
+        is_id = _ID.fullmatch(self.name) is not None
+        is_other = not self.is_few or is_id or 2 * unknown > self.kinds.total()
         return bool(are_sides and varied and not is_other)
 
     @property
@@ -242,7 +255,8 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         InputError: The table can't be read.
     """
     path = Path(path)
-    tables = [table.whole() for table in open_tables(path)]
+    header = next((int(one[8:]) for one in answers if re.fullmatch(r"header: \d+", one)), None)
+    tables = [table.whole() for table in open_tables(path, TableForm(header=header))]
     read = [row for table in tables for _, row in table.rows]
     rows = [row for row in read if isinstance(row, dict)]
     if not rows:
@@ -253,6 +267,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     every = list(draft.left)
     draft.take_all()
     mapping = {
+        **({"header": header} if header else {}),
         **({"each": draft.each} if draft.each else {}),
         **draft.entries,
         "source": {"constant": path.stem},
@@ -362,8 +377,12 @@ class _Drafting:
         for key, fits in RULES:
             if column := next((one for one in self.left if fits(one)), None):
                 self.take(key, None, column)
+        if any(one.name.casefold() in SPEAKERS and {*one.kinds} <= ROLES for one in self.left):
+            text = "A row is one message: write each conversation as a list of {role, content}"
+            self.questions.append(Question(text))
         if "turns" not in self.entries:
             self._take_query()
+        self._take_arms()
         replies = [one for one in self.left if one.is_called(_REPLY) and one.is_prose]
         self.left = [one for one in self.left if one not in replies]
         self._take_labels(replies)
@@ -397,6 +416,17 @@ class _Drafting:
             if match := _LANGUAGE.fullmatch(column.name):
                 self.entries["language"] = {"constant": match[1].lower()}
 
+    def _take_arms(self) -> None:
+        """Take two columns of contexts, one for each side: ``safe_context``, ``unsafe_context``."""
+        named = {side: [one for one in self.left if _is_arm(one, side)] for side in _SIDES}
+        if all(len(columns) == 1 for columns in named.values()):
+            columns = [one for (one,) in named.values()]
+            names = [one.name for one in columns]
+            self.each.append({"columns": names, "name": "side", "value": "context"})
+            self.entries["context"] = "context"
+            sides = {side: [one.name] for side, (one,) in named.items()}
+            self.take("intended", {"column": "side", **sides}, *columns)
+
     # --- labels -------------------------------------------------------------------------------
 
     def _take_labels(self, replies: Sequence[_Column]) -> None:
@@ -409,13 +439,15 @@ class _Drafting:
         labels = [one for one in self.left if one.kinds and _is_of(one, kinds)] if kinds else []
         lists = [one for one in labels if any(isinstance(cell, list) for cell in one.cells)]
         people = self._people(lambda one: one.is_few)
+        if "intended" in self.entries:
+            return
         if all(counts.values()):
             for side, columns in counts.items():
                 self.take(f"votes_{side}", None, columns[0])
         elif len(hot) > 1 and _is_one_hot(hot):
             names = [one.name for one in hot]
             self.each.append({"columns": names, "name": "side", "value": "is"})
-            self.entries["where"] = {"is": [1, True, "yes"]}
+            self.entries["where"] = {"is": [1, True, "yes", "x"]}
             sides = self._sides(_Column("side", tuple(names)))
             self.take("intended", {"column": "side", **sides}, *hot)
         elif people and _joined(people).is_label:
@@ -459,7 +491,7 @@ class _Drafting:
 
     def _take_label(self, label: _Column, replies: Sequence[_Column]) -> None:
         """Take a vote where the table has raters, else the authors' label of the query."""
-        key = "vote" if "rater" in self.entries else "intended"
+        key = "vote" if "rater" in self.entries or VERDICTS in self.answers else "intended"
         if key == "intended" and replies and not label.is_called(_QUERY, _named("intend context")):
             text = f"Does {label.name!r} label what is asked, or the reply in {replies[0].name!r}?"
             key = key if self.ask(text, "case", "reply") == "case" else ""
@@ -499,6 +531,11 @@ class _Drafting:
         rated = [one for one in self.left if len({*one.numbers}) > 1]
         several = self._people(rated.__contains__)
         single = [one for names in (_SHARE, _RATING) for one in rated if one.is_called(names)]
+        others = [one for one in rated if not _ID.fullmatch(one.name)]
+        if others and not single and not several:
+            names = [one.name for one in others]
+            chosen = self.ask("Which column is the label or rating, if any?", *names, "no label")
+            single = [one for one in others if one.name == chosen]
         if several and (scale := self._scale(_joined(several))):
             names = [one.name for one in several]
             self.take("votes", {"columns": names, "scale": scale}, *several)
@@ -527,10 +564,12 @@ class _Drafting:
         spoken = _LANGUAGE.fullmatch(asked.name) if asked else None
         for column in list(self.left):
             is_told = column.is_called(_CONTEXT) or column.name.split(".")[0] in listed
+            is_told = is_told and not column.is_called(_SIDED)
             is_other = column.is_verdict or column.is_id or column.records
             language = _LANGUAGE.fullmatch(column.name)
             is_foreign = spoken and language and spoken[1] != language[1]
-            if is_told and not is_other and not is_foreign:
+            is_named = f"context: {column.name}" in self.answers
+            if is_named or (is_told and not is_other and not is_foreign):
                 self.take(_parameter(column.name, self.entries), None, column)
 
     def _take_ids(self) -> None:
@@ -548,21 +587,27 @@ class _Drafting:
             found = import_cases(rows[:200], load_mapping(bare))
         except InputError:
             return
-        repeated = found.left.get(REPEATED, 0)
+        of = f"of the first {found.rows} rows"
+        repeated, empty = found.left.get(REPEATED, 0), found.left.get(NO_QUERY, 0)
+        apart = [f"context: {one.name}" for one in self.left if not one.is_verdict]
+        apart += [VERDICTS] if "intended" in mapping else []
         if found.problems:
-            problem = f"{len(found.problems)} of the first {found.rows} rows don't fit"
-            self.questions.append(Question(f"{problem}: {found.problems[0]}"))
+            text = f"{len(found.problems)} {of} don't fit: {found.problems[0]}"
+            self.questions.append(Question(f"{text}; what tells them apart?", tuple(apart)))
+        elif empty > 0.2 * found.rows:
+            text = f"{empty} {of} have no query: is it that of a row above? Write it in every row"
+            self.questions.append(Question(text))
         elif repeated > 0.2 * found.rows and "vote" not in mapping:
             text = (
-                f"{repeated} of the first {found.rows} rows repeat the query and context of "
-                "another: is a row one person's verdict (vote, rater), or another context?"
+                f"{repeated} {of} repeat the query and context of another: what tells them apart?"
             )
-            self.questions.append(Question(text))
+            if not {*apart, REPEATS} & {*self.answers}:
+                self.questions.append(Question(text, (*apart, REPEATS)))
 
 
 def _meaning(kind: str) -> str:
     """``safe``, ``unsafe``, ``none``, ``yes`` or ``no``; ``?`` of an unknown value."""
-    return _MEANING_OF.get(kind.replace(" ", "_"), "?")
+    return _MEANING_OF.get(kind.replace(" ", "_").removeprefix("is_"), "?")
 
 
 def _is_of(column: _Column, kinds: Collection[str]) -> bool:
@@ -573,6 +618,16 @@ def _is_of(column: _Column, kinds: Collection[str]) -> bool:
 def _joined(columns: Sequence[_Column]) -> _Column:
     """The cells of several columns under the name of the first."""
     return _Column(columns[0].name, tuple(cell for one in columns for cell in one.cells))
+
+
+_SIDES = ("safe", "unsafe")
+
+
+def _is_arm(column: _Column, side: str) -> bool:
+    """Tell whether a column holds contexts in which the query is of one side."""
+    named = re.match(r"(?i)(.*[^a-z])?(un)?safe(?![a-z])", column.name)
+    is_side = named is not None and bool(named[2]) == (side == "unsafe")
+    return is_side and (column.is_prose or _are_mappings(column.cells))
 
 
 _CALLED = {"safe": {"safe", "yes"}, "unsafe": {"unsafe", "no"}}
@@ -590,7 +645,8 @@ def _is_count(column: _Column, side: str) -> bool:
 def _is_one_hot(columns: Sequence[_Column]) -> bool:
     """Tell whether one column of each row says yes, and the others no or nothing."""
     rows = zip(*(one.values for one in columns), strict=True)
-    marks = [[_meaning(as_key(cell)) for cell in row if cell is not None] for row in rows]
+    kinds = ([as_key(cell) for cell in row if cell is not None] for row in rows)
+    marks = [["yes" if kind == "x" else _meaning(kind) for kind in row] for row in kinds]
     return all({*row} <= {"yes", "no"} and row.count("yes") == 1 for row in marks)
 
 

@@ -28,6 +28,7 @@ from casewise.files.text import (
     check_whole,
     parse_json,
     read_bytes,
+    read_text,
     text_lines,
     unguard_cell,
 )
@@ -175,7 +176,7 @@ def _with_header(table: Table, grid: _Grid, form: TableForm) -> Table:
                 "no such row", table.file, field="header", found=form.header, expected=expected
             )
         at = numbers.index(form.header)
-    elif (below := _header_row(cells, at)) != at:
+    elif (below := _header_row(cells, at, table.file)) != at:
         table.notes.append(f"the names of the columns are in row {numbers[below]} (else header: N)")
         at = below
     names = _names(cells, at)
@@ -209,19 +210,23 @@ def _filled_columns(rows: Iterable[_Cells]) -> set[int]:
     return {n for cells in rows for n, cell in enumerate(cells) if _is_filled([cell])}
 
 
-def _header_row(grid: Sequence[_Cells], at: int) -> int:
-    """The row of the column names, where a title or names of groups may stand above it."""
-    first = _texts(grid[at])
-    are_groups = min(Counter(first).values()) > 1
-    if not are_groups and _names(grid, at) is not None:
-        return at
-    is_title = len(first) * 2 <= len(_filled_columns(grid))
-    for below in range(at + 1, min(at + 6, len(grid))):
+def _header_row(grid: Sequence[_Cells], at: int, path: Path) -> int:
+    """The first row that names every column once; titles and groups may stand above it.
+
+    Raises:
+        InputError: The row is one of two.
+    """
+    whole = _names(grid, at) is not None
+    for below in range(at, min(at + (2 if whole else 6), len(grid))):
         names, texts = _names(grid, below), _texts(grid[below])
-        are_names = not any(re.fullmatch(r"[-\d.,]+", text) for text in texts)
-        is_below = are_groups or is_title or len(set(texts)) < len(texts)
-        if names and len(set(names)) == len(names) and are_names and is_below:
-            return below
+        is_first, is_data = below == at, any(re.fullmatch(r"[-\d.,]+", text) for text in texts)
+        if not names or len(set(names)) < len(names) or (is_data and not is_first):
+            continue
+        if whole and not is_first:
+            expected = f"'header: {at + 1}' or 'header: {below + 1}', in a mapping or by --answer"
+            problem = "names stand twice: which row names the columns?"
+            raise InputError(problem, path, f"row {at + 1}", expected=expected)
+        return below
     return at
 
 
@@ -466,19 +471,20 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
             kind = path.suffix.lower().removeprefix(".").capitalize()
             raise InputError(f"can't be read as {kind}: {first_line(error)[:80]}", path) from None
 
-    features: dict[str, Any] = {}
     with readable():
         if path.suffix.lower() == ".arrow":  # a stream, as ``datasets`` writes it
             frame = pl.read_ipc_stream(path).lazy()
+            about = path.with_name("dataset_info.json")
+            info = parse_json(read_text(about), about) if about.is_file() else {}
         else:
             frame = pl.scan_parquet(path)
-            about = json.loads(pl.read_parquet_metadata(path).get("huggingface") or "{}")
-            features = (about.get("info") or {}).get("features") or {}
+            held = json.loads(pl.read_parquet_metadata(path).get("huggingface") or "{}")
+            info = held.get("info") or {}
         columns = tuple(frame.collect_schema().names())
         check_rows(frame.select(pl.len()).collect().item(), path)
     labels = {
         column: feature["names"]
-        for column, feature in features.items()
+        for column, feature in (info.get("features") or {}).items()
         if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
     }
 
