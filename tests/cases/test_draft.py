@@ -230,6 +230,8 @@ def test_messages_and_rows_without_a_query_are_asked_about(cli_inside: Cli, tmp_
     lines = [f"1,user,{ROUTER}", "1,assistant,Press the button.", f"2,user,{FUSE}"]
     (tmp_path / "chat.csv").write_text("\n".join(["chat,role,content", *lines]))
     refused(cli_inside("cases", "import", "chat.csv", "--out", "c.jsonl"), "a list of {role, con")
+    (tmp_path / "two.csv").write_text(f"query,a_safe,a_unsafe,b_safe,b_unsafe\n{ROUTER},3,1,2,2")
+    refused(cli_inside("cases", "import", "two.csv", "--out", "c.jsonl"), "Which are votes_safe")
     lines = [f"{ROUTER},At home.,safe", ",At work.,unsafe"]
     (tmp_path / "t.csv").write_text("\n".join(["query,context,label", *lines]))
     refused(cli_inside("cases", "import", "t.csv", "--out", "c.jsonl"), "1 of the first 2 rows")

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from casewise.cases.cells import as_key, as_number, inner_paths, items, opened, plain, value_at
-from casewise.cases.importing import NO_QUERY, REPEATED, import_cases, unfold
+from casewise.cases.importing import NO_QUERY, REPEATED, ContradictionError, import_cases, unfold
 from casewise.cases.mapping import Each, load_mapping
 from casewise.cases.model import GROUPS
 from casewise.errors import InputError, some
@@ -382,7 +382,6 @@ class _Drafting:
             self.questions.append(Question(text))
         if "turns" not in self.entries:
             self._take_query()
-        self._take_arms()
         replies = [one for one in self.left if one.is_called(_REPLY) and one.is_prose]
         self.left = [one for one in self.left if one not in replies]
         self._take_labels(replies)
@@ -416,41 +415,17 @@ class _Drafting:
             if match := _LANGUAGE.fullmatch(column.name):
                 self.entries["language"] = {"constant": match[1].lower()}
 
-    def _take_arms(self) -> None:
-        """Take two columns of contexts, one for each side: ``safe_context``, ``unsafe_context``."""
-        named = {side: [one for one in self.left if _is_arm(one, side)] for side in _SIDES}
-        if all(len(columns) == 1 for columns in named.values()):
-            columns = [one for (one,) in named.values()]
-            names = [one.name for one in columns]
-            self.each.append({"columns": names, "name": "side", "value": "context"})
-            self.entries["context"] = "context"
-            sides = {side: [one.name] for side, (one,) in named.items()}
-            self.take("intended", {"column": "side", **sides}, *columns)
-
     # --- labels -------------------------------------------------------------------------------
 
     def _take_labels(self, replies: Sequence[_Column]) -> None:
-        """Take counts of votes, one-hot sides, people's verdicts, the one label, or a measure."""
-        counts = {
-            side: [one for one in self.left if _is_count(one, side)] for side in ("safe", "unsafe")
-        }
-        hot = [one for one in self.left if _meaning(as_key(one.name)) in ("safe", "unsafe", "none")]
+        """Take a column for each side, people's verdicts, the one label, or a measure."""
+        if self._take_sided():
+            return
         kinds = {kind for one in self.left if one.is_label for kind in one.kinds}
         labels = [one for one in self.left if one.kinds and _is_of(one, kinds)] if kinds else []
         lists = [one for one in labels if any(isinstance(cell, list) for cell in one.cells)]
         people = self._people(lambda one: one.is_few)
-        if "intended" in self.entries:
-            return
-        if all(counts.values()):
-            for side, columns in counts.items():
-                self.take(f"votes_{side}", None, columns[0])
-        elif len(hot) > 1 and _is_one_hot(hot):
-            names = [one.name for one in hot]
-            self.each.append({"columns": names, "name": "side", "value": "is"})
-            self.entries["where"] = {"is": [1, True, "yes", "x"]}
-            sides = self._sides(_Column("side", tuple(names)))
-            self.take("intended", {"column": "side", **sides}, *hot)
-        elif people and _joined(people).is_label:
+        if people and _joined(people).is_label:
             self._take_people(people)
         elif lists:
             column = lists[0]
@@ -461,6 +436,43 @@ class _Drafting:
             self._take_label(labels[0], replies)
         else:
             self._take_measure()
+
+    def _take_sided(self) -> bool:
+        """Take a column for each side, if there is one: of contexts, counts of votes, or marks."""
+        contexts = self._by_side(lambda one: one.is_prose or _are_mappings(one.cells))
+        counts = self._by_side(_is_count)
+        marks = self._by_side(lambda one: not one.is_prose)
+        several = [one.name for one in self.left if _is_count(one) and _called_side(one.name)]
+        if contexts:
+            self._unpivot(contexts, "context")
+            self.entries["context"] = "context"
+        elif counts:
+            for side in ("safe", "unsafe"):
+                self.take(f"votes_{side}", None, counts[side])
+        elif marks and _is_one_hot([*marks.values()]):
+            self._unpivot(marks, "is")
+            self.entries["where"] = {"is": [1, True, "yes", "x"]}
+        elif len(several) > 2:
+            text = f"Which are votes_safe and votes_unsafe of {some(list(map(repr, several)), 4)}?"
+            self.questions.append(Question(text))
+        else:
+            return False
+        return True
+
+    def _by_side(self, fits: Callable[[_Column], bool]) -> dict[str, _Column]:
+        """The one column that is called by each side, or by neither; none unless both are."""
+        called = [
+            (side, one) for one in self.left if fits(one) and (side := _called_side(one.name))
+        ]
+        by_side = dict(called)
+        return by_side if {"safe", "unsafe"} <= {*by_side} and len(by_side) == len(called) else {}
+
+    def _unpivot(self, columns: Mapping[str, _Column], value: str) -> None:
+        """Take columns as a row each, intended as its column is called."""
+        names = [one.name for one in columns.values()]
+        self.each.append({"columns": names, "name": "side", "value": value})
+        sides = {side: [as_key(one.name)] for side, one in columns.items()}
+        self.take("intended", {"column": "side", **sides}, *columns.values())
 
     def _people(self, fits: Callable[[_Column], bool]) -> list[_Column]:
         """Columns of people, who are told apart by a number or a letter."""
@@ -575,6 +587,7 @@ class _Drafting:
     def _take_ids(self) -> None:
         """Take ids of rows that are a case each; an id that recurs is none of a case."""
         ids = (one for one in self.left if one.is_id and None not in one.values)
+        ids = (one for one in ids if _ID.fullmatch(one.name) or not one.is_verdict)
         unique = (one for one in ids if len(one.kinds) == len(one.values))
         if "vote" not in self.entries and (column := next(unique, None)):
             self.take("id", None, column)
@@ -591,9 +604,10 @@ class _Drafting:
         repeated, empty = found.left.get(REPEATED, 0), found.left.get(NO_QUERY, 0)
         apart = [f"context: {one.name}" for one in self.left if not one.is_verdict]
         apart += [VERDICTS] if "intended" in mapping else []
-        if found.problems:
-            text = f"{len(found.problems)} {of} don't fit: {found.problems[0]}"
-            self.questions.append(Question(f"{text}; what tells them apart?", tuple(apart)))
+        clashes = [one for one in found.problems if isinstance(one, ContradictionError)]
+        if clashes:
+            text = f"{len(clashes)} {of} don't fit: {clashes[0]}; what tells them apart?"
+            self.questions.append(Question(text, tuple(apart)))
         elif empty > 0.2 * found.rows:
             text = f"{empty} {of} have no query: is it that of a row above? Write it in every row"
             self.questions.append(Question(text))
@@ -620,26 +634,22 @@ def _joined(columns: Sequence[_Column]) -> _Column:
     return _Column(columns[0].name, tuple(cell for one in columns for cell in one.cells))
 
 
-_SIDES = ("safe", "unsafe")
+def _called_side(name: str) -> str:
+    """Side that a column is called by: ``unsafe votes``, ``n_no``; empty if by none or several."""
+    words = re.findall(r"[a-z]+", name.casefold())
+    whole = {_meaning("_".join(words))} - {"?"}
+    sides = {_SIDE_OF[one] for one in whole or map(_meaning, words) if one in _SIDE_OF}
+    return sides.pop() if len(sides) == 1 and (whole or "not" not in words) else ""
 
 
-def _is_arm(column: _Column, side: str) -> bool:
-    """Tell whether a column holds contexts in which the query is of one side."""
-    named = re.match(r"(?i)(.*[^a-z])?(un)?safe(?![a-z])", column.name)
-    is_side = named is not None and bool(named[2]) == (side == "unsafe")
-    return is_side and (column.is_prose or _are_mappings(column.cells))
+_SIDE_OF = {"safe": "safe", "yes": "safe", "unsafe": "unsafe", "no": "unsafe", "none": "none"}
 
 
-_CALLED = {"safe": {"safe", "yes"}, "unsafe": {"unsafe", "no"}}
-
-
-def _is_count(column: _Column, side: str) -> bool:
-    """Tell whether a column of whole numbers is called by a side's votes."""
-    words = re.findall(r"[a-z]+", column.name.casefold())
+def _is_count(column: _Column) -> bool:
+    """Tell whether a column counts votes."""
     is_whole = bool(column.numbers) and all(map(float.is_integer, column.numbers))
-    is_named = {*words} & {"vote", "votes", "n", "count"} or max(column.numbers, default=0) > 1
-    is_side = not _CALLED[side].isdisjoint(map(_meaning, words))
-    return is_whole and bool(is_named) and len(words) < 4 and is_side
+    is_named = re.search(r"(?i)votes?|count|(?<![a-z])n(?![a-z])", column.name)
+    return is_whole and (bool(is_named) or max(column.numbers) > 1)
 
 
 def _is_one_hot(columns: Sequence[_Column]) -> bool:

@@ -177,6 +177,10 @@ FILTERED, NO_QUERY, REPEATED, JOINED, ABSTAINED = (
 """What became of rows that begin no case."""
 
 
+class ContradictionError(InputError):
+    """Rows of one case that don't agree."""
+
+
 @dataclass(slots=True)
 class _Import:
     """Cases so far, and a count of all else."""
@@ -305,7 +309,9 @@ class _Import:
             if name not in _OF_ANY_ROW:
                 problem = f"contradicts {place}, a row of the same case"
                 expected = "rows of one case, and votes of one rater on it, to agree; or other ids"
-                raise InputError(problem, row.file, row.place, field=name, expected=expected)
+                raise ContradictionError(
+                    problem, row.file, row.place, field=name, expected=expected
+                )
         self.differing.update(differing)
         if tags := list(dict.fromkeys((*old.get("tags", ()), *fields.get("tags", ())))):
             old["tags"] = tags
