@@ -20,7 +20,7 @@ from casewise.cases import (
     to_line,
     whole_queries,
 )
-from casewise.errors import InputError, UsageError
+from casewise.errors import UsageError
 
 SHARES = {"train": Fraction(4, 5), "test": Fraction(1, 5)}
 
@@ -152,30 +152,6 @@ def test_a_union_holds_each_case_once() -> None:
     assert (merged.cases[1].source, merged.cases[1].licence) == ("theirs", "CC0-1.0")
     twice = merge_sets([whole(c), whole(make("c", id="mine"))])
     assert twice.notes == {"cases with the text of another, under an id of their own": 1}
-
-
-def rated(*votes: tuple[str, str]) -> CaseSet:
-    rows = [{"rater": rater, "verdict": verdict} for rater, verdict in votes]
-    return whole(make("q", "safe", votes=rows))
-
-
-def test_votes_of_two_files_are_pooled_unless_a_rater_contradicts_themselves() -> None:
-    may, june = rated(("r1", "safe"), ("r2", "safe")), rated(("r2", "safe"), ("r3", "unsafe"))
-    (case,) = merge_sets([may, june], pool_votes=True).cases
-    assert (case.votes_safe, case.votes_unsafe) == (2, 1)
-    with pytest.raises(InputError, match=r"field 'votes': differs .*--pool-votes puts"):
-        merge_sets([may, june])
-    with pytest.raises(InputError, match="rater 'r1' votes unsafe here, and otherwise in an"):
-        merge_sets([may, rated(("r1", "unsafe"))], pool_votes=True)
-
-
-@pytest.mark.parametrize("votes", [{"safe": 3, "unsafe": 1}, [{"verdict": "safe"}]])
-def test_votes_without_raters_are_not_pooled(votes: Any) -> None:
-    sets = [
-        whole(make("q", "safe", votes=one)) for one in (votes, [{"rater": "a", "verdict": "safe"}])
-    ]
-    with pytest.raises(InputError, match="without a rater, can't be pooled"):
-        merge_sets(sets, pool_votes=True)
 
 
 def test_order_in_a_context_and_single_votes_are_changes() -> None:

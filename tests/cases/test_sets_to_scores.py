@@ -145,5 +145,5 @@ def test_ratings_give_correlation_and_calibration_on_their_scale(
         gaps = [abs((said - rates)[places == place].sum()) for place in range(1, 11)]
         assert row["ece"] == pytest.approx(sum(gaps) / 40)
         assert row["pcc"] == pytest.approx(np.corrcoef(said, rates)[0, 1])
-    told = "A share of people, without votes, on 40 cases: labels, correlation and"
+    told = "Labels: 40 cases with a published share of people alone."
     assert told in " ".join(cli_inside("score", "logs", "--all").stdout.split())

@@ -33,23 +33,25 @@ CHANGES = (
 def test_how_often_the_context_changes_the_label() -> None:
     shape = shape_of(CHANGES)
     assert (shape.compared, shape.changed) == (2, 1)
-    assert shape.contexts == {0: 1, 2: 3}
     assert shape.labels == {"votes": 7}
-    first, contexts, labels = shape.sentences()
+    first, labels = shape.sentences()
     assert first == (
         "The context changes the label in 1 of 2 queries that have labels in several contexts, by "
         "the majority of votes."
     )
-    assert contexts == "Contexts: none in 1 query, 2 in 3 queries."
-    assert labels.startswith("Votes on 7 cases: labels, agreement of people")
+    assert labels == "Labels: 7 cases with votes."
 
 
 @pytest.mark.parametrize(
     ("case", "kind", "said"),
     [
-        (asked("a", "x"), "none", "No label of 1 case: no score counts them."),
-        (asked("a", None, published_safe_rate=0.3), "shares", "neither agreement nor a ceiling"),
-        (asked("a", None, intended="safe"), "intended", "labels, and no votes behind them"),
+        (asked("a", "x"), "none", "1 case without a label, which no score counts."),
+        (
+            asked("a", None, published_safe_rate=0.3),
+            "shares",
+            "1 case with a published share of people alone.",
+        ),
+        (asked("a", None, intended="safe"), "intended", "1 case with an intended label."),
     ],
 )
 def test_each_kind_of_label_says_what_can_be_said(case: Case, kind: str, said: str) -> None:
@@ -92,4 +94,3 @@ def test_casebench_by_another_way(casebench: Path) -> None:
     changed = sum(len(one) == 2 for one in sides.values())
     assert (record["rule"], record["compared"]) == ("published", 450)
     assert record["changed"] == changed
-    assert record["contexts"] == {"2": 450}

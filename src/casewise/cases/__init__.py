@@ -31,7 +31,6 @@ from casewise.cases.files import (
 from casewise.cases.importing import Imported, cases_of, import_cases
 from casewise.cases.labels import (
     LabelFields,
-    Labelled,
     Labels,
     Shape,
     default_rule,
@@ -93,7 +92,6 @@ __all__ = [
     "Imported",
     "LabelFields",
     "LabelRule",
-    "Labelled",
     "Labels",
     "MAPPINGS",
     "MAX_SEED",

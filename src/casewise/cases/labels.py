@@ -1,9 +1,8 @@
 """Labels of cases by the label rules, and the shape of a set by its labels."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,20 +151,21 @@ _RULES = {
 }
 
 
+_KINDS = {
+    "votes": "with votes",
+    "shares": "with a published share of people alone",
+    "intended": "with an intended label",
+    "none": "without a label, which no score counts",
+}
+"""Kinds of label in words; a case may have several."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Number of contexts of a query, of labels by kind, and how often a context changes one."""
+    """Number of labels by kind, and how often a context changes one."""
 
-    contexts: dict[int, int]
-    """Queries by their number of contexts; a query without one has 0."""
-    with_and_without: int
-    """Queries that are asked in a context and without one."""
     labels: dict[str, int]
-    """Cases by kind of label: ``votes``, ``shares`` (of people, without votes), ``intended``,
-    ``none``. A case may count in several."""
-
-    several: int
-    """Cases with both a label by people and one by their authors."""
+    """Cases by kind of label, a key of ``_KINDS``."""
     rule: LabelRule
     """Rule of the label that is looked at for changes: the default of a score."""
     compared: int
@@ -175,12 +175,9 @@ class Shape:
     (``ContextVotes`` has that of people's votes)."""
 
     def sentences(self) -> list[str]:
-        """How often the context changes the label, then contexts and labels, in words."""
-        return [self._change(), f"Contexts: {self._contexts()}.", *self._labels()]
-
-    @property
-    def _by(self) -> str:
-        return _RULES.get(self.rule, f"the rule {self.rule}")
+        """How often the context changes the label, then the labels, in words."""
+        kinds = [f"{plural(n, 'case')} {_KINDS[kind]}" for kind, n in self.labels.items()]
+        return [self._change(), f"Labels: {', '.join(kinds)}."]
 
     def _change(self) -> str:
         if not self.compared:
@@ -190,70 +187,8 @@ class Shape:
             )
         return (
             f"The context changes the label in {self.changed} of {self.compared} queries that have "
-            f"labels in several contexts, by {self._by}."
+            f"labels in several contexts, by {_RULES.get(self.rule, f'the rule {self.rule}')}."
         )
-
-    def _contexts(self) -> str:
-        told = [
-            f"{n or 'none'} in {plural(queries, 'query')}"
-            for n, queries in sorted(self.contexts.items())
-        ]
-        shown = ", ".join(told) if len(told) <= 4 else self._range()
-        both = f"; {plural(self.with_and_without, 'query')} also without" * bool(
-            self.with_and_without
-        )
-        return f"{shown}{both}"
-
-    def _range(self) -> str:
-        return (
-            f"{min(self.contexts)} to {max(self.contexts)} a query, in "
-            f"{plural(sum(self.contexts.values()), 'query')}"
-        )
-
-    def _labels(self) -> list[str]:
-        lines = [
-            f"{_KINDS[kind][0]} {plural(self.labels[kind], 'case')}: {_KINDS[kind][1]}."
-            for kind in _KINDS
-            if self.labels.get(kind)
-        ]
-        if self.several:
-            lines.append(
-                f"{plural(self.several, 'case')} with labels by people and by the authors: scores "
-                f"take {self._by.partition(',')[0]}, unless --labels names another."
-            )
-        return lines
-
-
-_KINDS = {
-    "votes": ("Votes on", "labels, agreement of people, and the best that anybody can expect"),
-    "shares": (
-        "A share of people, without votes, on",
-        "labels, correlation and calibration; neither agreement nor a ceiling",
-    ),
-    "intended": ("The authors' side of", "labels, and no votes behind them"),
-    "none": ("No label of", "no score counts them"),
-}
-"""Opening of the line of each kind of label, and what can be said."""
-
-
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """Cases as far as their shape depends on them, as columns: one entry a case."""
-
-    fields: LabelFields
-    queries: Sequence[str]
-    """Id of the query of each."""
-    in_context: Sequence[bool]
-
-    @property
-    def kinds(self) -> list[set[str]]:
-        """Kinds of label of each case, none of a case without."""
-        fields = self.fields
-        voted = np.nan_to_num(fields.votes_safe) + np.nan_to_num(fields.votes_unsafe) > 0
-        shared = ~np.isnan(fields.published_safe_rate) & ~voted
-        meant = [side is not None for side in fields.intended]
-        columns = zip(voted.tolist(), shared.tolist(), meant, strict=True)
-        return [{*compress(("votes", "shares", "intended"), has)} for has in columns]
 
 
 def shape_of(cases: Sequence[Case]) -> Shape:
@@ -265,34 +200,28 @@ def shape_of(cases: Sequence[Case]) -> Shape:
         [case.category for case in cases],
         [case.intended for case in cases],
     )
-    queries = [case.query_id for case in cases]
-    in_context = [case.context is not None for case in cases]
-    return find_shape(Labelled(fields, queries, in_context))
+    return find_shape(fields, [case.query_id for case in cases], default_rule(fields))
 
 
-def find_shape(cases: Labelled, rule: LabelRule | None = None) -> Shape:
+def find_shape(fields: LabelFields, queries: Sequence[str], rule: LabelRule) -> Shape:
     """Shape of cases by their columns.
 
     Args:
-        cases: The columns.
-        rule: Rule of the labels that are looked at for changes; None is the default one.
+        fields: Fields that labels are made of.
+        queries: Id of the query of each case.
+        rule: Rule of the labels that are looked at for changes.
     """
-    rule = rule or default_rule(cases.fields)
-    safe = make_labels(cases.fields, rule).safe.tolist()
-    by_query: dict[str, list[int]] = defaultdict(list)
-    for place, query in enumerate(cases.queries):
-        by_query[query].append(place)
-    sides = [
-        [safe[place] for place in own if safe[place] in (0.0, 1.0)] for own in by_query.values()
-    ]
-    several = [own for own in sides if len(own) > 1]
-    arms = [[cases.in_context[place] for place in own] for own in by_query.values()]
-    kinds = cases.kinds
+    sides = defaultdict[str, list[float]](list)
+    for query, side in zip(queries, make_labels(fields, rule).safe.tolist(), strict=True):
+        if side in (0.0, 1.0):
+            sides[query].append(side)
+    several = [own for own in sides.values() if len(own) > 1]
+    voted = np.nan_to_num(fields.votes_safe) + np.nan_to_num(fields.votes_unsafe) > 0
+    shared = ~np.isnan(fields.published_safe_rate) & ~voted
+    meant = np.array([side is not None for side in fields.intended], bool)
+    kinds = zip(_KINDS, (voted, shared, meant, ~(voted | shared | meant)), strict=True)
     return Shape(
-        contexts=dict(sorted(Counter(map(sum, arms)).items())),
-        with_and_without=sum(any(own) and not all(own) for own in arms),
-        labels=dict(Counter(kind for own in kinds for kind in own or ["none"])),
-        several=sum(len(own) > 1 for own in kinds),
+        labels={kind: int(has.sum()) for kind, has in kinds if has.any()},
         rule=rule,
         compared=len(several),
         changed=sum(len(set(own)) > 1 for own in several),

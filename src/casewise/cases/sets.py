@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import JsonValue
 
 from casewise.cases.files import CaseSet
-from casewise.cases.model import Case, Vote, VoteCounts, case_id, digest, to_fields, to_line
+from casewise.cases.model import Case, VoteCounts, case_id, digest, to_fields, to_line
 from casewise.choices import By
-from casewise.errors import InputError, UsageError, shorten
+from casewise.errors import InputError, UsageError
 
 _TEXTS = ("query", "context", "history")
 
@@ -189,20 +189,17 @@ class Merged:
     cases: tuple[Case, ...]
     """Cases in the order in which the files first hold them."""
     notes: dict[str, int]
-    """Numbers of cases that were left out or put together, by what happened to them."""
+    """Numbers of cases by what happened to them."""
 
 
-def merge_sets(sets: Sequence[CaseSet], *, pool_votes: bool = False) -> Merged:
-    """Unite data sets by the ids of their cases.
-
-    Identical cases count once; the same id with other content is an error. With ``pool_votes``
-    the votes of one case in several files are put together, each rater's once.
+def merge_sets(sets: Sequence[CaseSet]) -> Merged:
+    """Unite data sets by the ids of their cases; identical cases count once.
 
     Raises:
-        InputError: A case that the files disagree on, or votes that can't be told apart.
+        InputError: The files disagree on a case.
     """
     held: dict[str, Case] = {}
-    identical = pooled = 0
+    identical = 0
     for one in sets:
         for case in one.cases:
             first = held.get(case.id)
@@ -210,15 +207,11 @@ def merge_sets(sets: Sequence[CaseSet], *, pool_votes: bool = False) -> Merged:
                 held[case.id] = case
             elif to_line(first) == to_line(case):
                 identical += 1
-            elif pool_votes and first.votes is not None and case.votes is not None:
-                held[case.id] = _pooled(first, case, one.name)
-                pooled += 1
             else:
                 raise _conflict(first, case, one.name)
     texts = {case_id(case.query, case.context, case.history) for case in held.values()}
     notes = {
         "records identical to a case there already and left out": identical,
-        "records whose votes were put to those of a case there already": pooled,
         "cases with the text of another, under an id of their own": len(held) - len(texts),
     }
     return Merged(tuple(held.values()), {what: n for what, n in notes.items() if n})
@@ -228,27 +221,8 @@ def _conflict(first: Case, case: Case, file: str) -> InputError:
     """Error of the first field in which two cases differ."""
     old, new = dict(_leaves(first)), dict(_leaves(case))
     field = next((name for name in old | new if old.get(name) != new.get(name)), "votes")
-    hint = " (--pool-votes puts votes together)" if field == "votes" else ""
-    problem = f"differs from an earlier file{hint}"
+    problem = "differs from an earlier file"
     return InputError(problem, file, f"case {case.id}", field=field.split(".")[0])
-
-
-def _pooled(first: Case, case: Case, file: str) -> Case:
-    """The case with the votes of both, each rater's once."""
-    bare = [one.model_copy(update={"votes": None}) for one in (first, case)]
-    if bare[0] != bare[1]:
-        raise _conflict(bare[0], bare[1], file)
-    kept: dict[str, Vote] = {}
-    for votes in (first.votes or (), case.votes or ()):
-        if isinstance(votes, VoteCounts) or any(vote.rater is None for vote in votes):
-            problem = "counts, and votes without a rater, can't be pooled"
-            raise InputError(problem, file, f"case {case.id}", field="votes")
-        for vote in votes:
-            if kept.setdefault(vote.rater or "", vote).verdict != vote.verdict:
-                problem = f"rater {shorten(vote.rater)} votes {vote.verdict} here, and otherwise "
-                problem += "in an earlier file"
-                raise InputError(problem, file, f"case {case.id}", field="votes")
-    return first.model_copy(update={"votes": tuple(kept.values())})
 
 
 # --- parts --------------------------------------------------------------------------------------

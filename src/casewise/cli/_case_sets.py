@@ -118,24 +118,17 @@ def merge(
         list[str], argument("A B...", "Files of cases, starter or casebench.", complete.cases)
     ],
     to: Out,
-    pool_votes: Annotated[
-        bool, flag("--pool-votes", "Put the votes on one case together.")
-    ] = False,
 ) -> None:
     """Unite files; identical cases count once, a contradiction is an error.
 
-    Cases are told by their ids; each keeps its source and its licence.
-    --pool-votes takes each rater's vote on a case once: a rater of one name
-    is one person, so every vote needs a rater. A file of the name of --out is
-    overwritten.
+    Cases are told by their ids; each keeps its source and its licence. A file
+    of the name of --out is overwritten.
 
-    [bold]Examples[/]
+    [bold]Example[/]
 
     casewise cases merge ours.yaml theirs.jsonl --out all.jsonl
-
-    casewise cases merge may.jsonl june.jsonl --pool-votes --out votes.jsonl
     """
-    merged = case_files.merge_sets([_open(file) for file in files], pool_votes=pool_votes)
+    merged = case_files.merge_sets([_open(file) for file in files])
     case_files.write_cases(merged.cases, to)
     for what, count in merged.notes.items():
         note(f"note: {what}: {count}")

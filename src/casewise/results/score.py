@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 import polars as pl
 
-from casewise.cases import Labelled, LabelRule, Labels, Shape, find_shape, least_share, make_labels
+from casewise.cases import LabelRule, Labels, Shape, find_shape, least_share, make_labels
 from casewise.choices import PROTOCOL, RULES, Delivery, Family, Fixing, MeasureKind, Needs, Split
 from casewise.judgements import OF_CASE, RunRecord, RunState, conditions, run_state, shared_rows
 from casewise.measures import (
@@ -538,13 +538,13 @@ class Scores(Result[Score]):
 
     @cached_property
     def shape(self) -> Shape | None:
-        """Contexts and labels of the cases, and how often a context changes a label."""
+        """Labels of the cases, and how often a context changes a label."""
         cases = self.table.unique("case_id", keep="first", maintain_order=True)
         if cases.is_empty():
             return None
-        in_context = cases["no_context"].fill_null(False).not_().to_list()
-        columns = Labelled(label_fields(cases), cases["query_id"].to_list(), in_context)
-        return find_shape(columns, self.scoring.rule(cases))
+        return find_shape(
+            label_fields(cases), cases["query_id"].to_list(), self.scoring.rule(cases)
+        )
 
     @cached_property
     def runs(self) -> list[tuple[RunCondition, pl.DataFrame]]:
