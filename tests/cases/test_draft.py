@@ -180,6 +180,11 @@ ROUTER, FUSE = "How do I reset a router?", "How do I change a fuse?"
             [("At home.", "safe"), ("At a stranger's.", "unsafe")],
         ),
         (
+            "No,query,context,n_yes,n_no\n1,{0},At home.,7,3\n2,{0},At work.,2,8\n",
+            [],
+            [("At home.", (7, 3)), ("At work.", (2, 8))],
+        ),
+        (
             "prompt,scenario,is_safe,is_unsafe\n{0},At home.,1,0\n{0},At work.,0,1\n",
             [],
             [("At home.", "safe"), ("At work.", "unsafe")],

@@ -23,7 +23,7 @@ _DRAFTS = r"""
       {column: label, safe: [permitted], unsafe: [prohibited], none: [not applicable]}
     category: topic
     context.recipient.role: recipient_role
-  text: ['# prompt  4 of 4: "May I open door 0?"', '# not taken: kind  4 of 4: "a"']
+  text: ['# not taken: kind']
   cases: 4
 - name: a conversation, and votes in a list beside a majority of them
   json:
@@ -91,7 +91,7 @@ _DRAFTS = r"""
     May I open door 1?,You may open door 1.,u,unsafe
     May I open door 2?,You may open door 2.,u,safe
   guesses: {query: prompt}
-  text: ["not taken: response  3 of 3"]
+  text: ["not taken: response"]
   lacks: [intended]
   asks: ["Does 'response_label' label what is asked, or the reply in 'response'? [case | reply]"]
 - name: a label that may be the reply's is asked for

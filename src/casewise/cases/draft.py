@@ -4,7 +4,6 @@ A column is known by its English name and by all its values. Where a table can b
 nobody guesses: the draft asks, and an answer settles it.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -264,7 +263,6 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         raise bad or InputError("no row below the names of the columns", path)
     each, columns = _unfolded(rows)
     draft = _Drafting(columns, answers, list(each))
-    every = list(draft.left)
     draft.take_all()
     mapping = {
         **({"header": header} if header else {}),
@@ -274,7 +272,6 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         "licence": {"constant": "unknown"},
     }
     draft.check(mapping, rows)
-    left = {one.name for one in draft.left}
     notes = [
         f"A draft for {path.name}, from all its {len(rows)} rows: check every line, say whose data",
         "they are (source) and under which licence, then",
@@ -282,10 +279,10 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         "casewise cases import --example every-key explains every key.",
         *(note for table in tables for note in table.notes),
         *(f"OPEN: {question.text}" for question in draft.questions),
-        "The columns, with their filled cells and the first of them:",
-        *(f"{'not taken: ' * (one.name in left)}{one.name}  {_sample(one)}" for one in every),
+        *(f"not taken: {one.name}" for one in draft.left),
     ]
-    head = "".join(f"# {_printable(note)}\n" for note in notes)
+    lines = ("".join(char if char.isprintable() else "?" for char in note) for note in notes)
+    head = "".join(f"# {line}\n" for line in lines)
     body = yaml.safe_dump(
         mapping, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
     )
@@ -354,8 +351,6 @@ class _Drafting:
     each: list[Any]
     """Columns of lists of records, and columns that are contexts or sides."""
     entries: dict[str, Any] = field(default_factory=dict)
-    taken: dict[str, _Column] = field(default_factory=dict)
-    """First column of each key."""
     questions: list[Question] = field(default_factory=list)
 
     def ask(self, text: str, *answers: str) -> str:
@@ -370,10 +365,10 @@ class _Drafting:
         for column in columns:
             self.left.remove(column)
         self.entries[key] = columns[0].name if entry is None else dict(entry)
-        self.taken[key] = columns[0]
 
     def take_all(self) -> None:
         """Look at every column, the surest first."""
+        every = list(self.left)
         for key, fits in RULES:
             if column := next((one for one in self.left if fits(one)), None):
                 self.take(key, None, column)
@@ -389,8 +384,8 @@ class _Drafting:
         self._take_ids()
         self.left += replies
         if "vote" not in self.entries and "rater" in self.entries:
-            del self.entries["rater"]
-            self.left.append(self.taken["rater"])
+            rater = self.entries.pop("rater")
+            self.left += [one for one in every if one.name == rater]
 
     def _take_query(self) -> None:
         """Take the column of the query: texts that somebody could ask, never codes (L1, Q-12)."""
@@ -424,18 +419,24 @@ class _Drafting:
         kinds = {kind for one in self.left if one.is_label for kind in one.kinds}
         labels = [one for one in self.left if one.kinds and _is_of(one, kinds)] if kinds else []
         lists = [one for one in labels if any(isinstance(cell, list) for cell in one.cells)]
-        people = self._people(lambda one: one.is_few)
-        if people and _joined(people).is_label:
-            self._take_people(people)
+        if people := self._people(lambda joined: joined.is_label):
+            self._take_read("votes", *people)
         elif lists:
-            column = lists[0]
-            self.take("votes", {"column": column.name, **self._sides(column)}, column)
+            self._take_read("votes", lists[0])
         elif len(labels) > 1:
             self._take_one_of(labels, replies)
         elif labels:
             self._take_label(labels[0], replies)
         else:
             self._take_measure()
+
+    def _take_read(self, key: str, *columns: _Column) -> None:
+        """Take columns of sides or of ratings, once their reading is known."""
+        joined = _joined(columns)
+        if reading := self._sides(joined) if joined.is_label else self._scale(joined):
+            names = [one.name for one in columns]
+            of = {"column": names[0]} if len(names) == 1 else {"columns": names}
+            self.take(key, of | reading, *columns)
 
     def _take_sided(self) -> bool:
         """Take a column for each side, if there is one: of contexts, counts of votes, or marks."""
@@ -477,14 +478,11 @@ class _Drafting:
     def _people(self, fits: Callable[[_Column], bool]) -> list[_Column]:
         """Columns of people, who are told apart by a number or a letter."""
         groups: dict[str, list[_Column]] = defaultdict(list)
-        for one in filter(fits, self.left):
+        for one in self.left:
             if match := _NUMBERED.fullmatch(one.name):
                 groups[match["before"]].append(one)
-        return next((group for group in groups.values() if len(group) > 1), [])
-
-    def _take_people(self, columns: Sequence[_Column]) -> None:
-        names = [one.name for one in columns]
-        self.take("votes", {"columns": names, **self._sides(_joined(columns))}, *columns)
+        several = (group for group in groups.values() if len(group) > 1 and fits(_joined(group)))
+        return next(several, [])
 
     def _take_one_of(self, labels: Sequence[_Column], replies: Sequence[_Column]) -> None:
         names = [one.name for one in labels]
@@ -493,7 +491,7 @@ class _Drafting:
         )
         chosen = self.ask(text, "contexts", "people", *names, "no label")
         if chosen == "people":
-            self._take_people(labels)
+            self._take_read("votes", *labels)
         elif chosen == "contexts":
             self.each.append({"columns": names, "name": "where", "value": "said"})
             self.entries["context.where"] = "where"
@@ -508,9 +506,9 @@ class _Drafting:
             text = f"Does {label.name!r} label what is asked, or the reply in {replies[0].name!r}?"
             key = key if self.ask(text, "case", "reply") == "case" else ""
         if key:
-            self.take(key, {"column": label.name, **self._sides(label)}, label)
+            self._take_read(key, label)
 
-    def _sides(self, column: _Column) -> dict[str, list[str]]:
+    def _sides(self, column: _Column) -> dict[str, Any]:
         """Values of a column by their side; a question where the side of many cells is open."""
         given = dict(answer.rsplit("=", 1) for answer in self.answers if "=" in answer)
         meanings = {kind: _meaning(kind) for kind in column.kinds}
@@ -540,22 +538,21 @@ class _Drafting:
 
     def _take_measure(self) -> None:
         """Take a rating a person, or one column of shares of people or of ratings."""
-        rated = [one for one in self.left if len({*one.numbers}) > 1]
-        several = self._people(rated.__contains__)
-        single = [one for names in (_SHARE, _RATING) for one in rated if one.is_called(names)]
-        others = [one for one in rated if not _ID.fullmatch(one.name)]
-        if others and not single and not several:
-            names = [one.name for one in others]
+        rated = [
+            one for one in self.left if len({*one.numbers}) > 1 and not _ID.fullmatch(one.name)
+        ]
+        named = [one for names in (_SHARE, _RATING) for one in rated if one.is_called(names)][:1]
+        if people := self._people(lambda joined: len({*joined.numbers}) > 1):
+            self._take_read("votes", *people)
+            return
+        if rated and not named:
+            names = [one.name for one in rated]
             chosen = self.ask("Which column is the label or rating, if any?", *names, "no label")
-            single = [one for one in others if one.name == chosen]
-        if several and (scale := self._scale(_joined(several))):
-            names = [one.name for one in several]
-            self.take("votes", {"columns": names, "scale": scale}, *several)
-        elif single and not several and (scale := self._scale(single[0])):
-            key = "vote" if "rater" in self.entries else "published_safe_rate"
-            self.take(key, {"column": single[0].name, "scale": scale}, single[0])
+            named = [one for one in rated if one.name == chosen]
+        for one in named:
+            self._take_read("vote" if "rater" in self.entries else "published_safe_rate", one)
 
-    def _scale(self, column: _Column) -> list[float]:
+    def _scale(self, column: _Column) -> dict[str, Any]:
         """Unsafe end and safe end of a column's scale, as its name or an answer says."""
         lowest, highest = min(column.numbers), max(column.numbers)
         high = next((end for end in (1, 5, 7, 10, 100) if highest <= end), highest)
@@ -565,15 +562,15 @@ class _Drafting:
             text = f"In {column.name!r} ({low:g} to {high:g}), which end means safe?"
             ends = [f"{column.name}: {end}" for end in ("high", "low", "no rating")]
             safe = self.ask(text, *ends).rpartition(": ")[2]
-        return {"high": [low, high], "low": [high, low]}.get(safe, [])
+        scales = {"high": {"scale": [low, high]}, "low": {"scale": [high, low]}}
+        return scales.get(safe, {})
 
     # --- contexts and ids ---------------------------------------------------------------------
 
     def _take_contexts(self) -> None:
         """Take what is said of the situation; a verdict in it would tell the model what to say."""
         listed = [one.rsplit(".", 1)[-1] for one in self.each[:1] if isinstance(one, str)]
-        asked = self.taken.get("query")
-        spoken = _LANGUAGE.fullmatch(asked.name) if asked else None
+        spoken = _LANGUAGE.fullmatch(str(self.entries.get("query")))
         for column in list(self.left):
             is_told = column.is_called(_CONTEXT) or column.name.split(".")[0] in listed
             is_told = is_told and not column.is_called(_SIDED)
@@ -636,7 +633,8 @@ def _joined(columns: Sequence[_Column]) -> _Column:
 
 def _called_side(name: str) -> str:
     """Side that a column is called by: ``unsafe votes``, ``n_no``; empty if by none or several."""
-    words = re.findall(r"[a-z]+", name.casefold())
+    # "No" is the number of a row.
+    words = re.findall(r"[a-z]+", re.sub(r"(?i)^no\W*$", "", name).casefold())
     whole = {_meaning("_".join(words))} - {"?"}
     sides = {_SIDE_OF[one] for one in whole or map(_meaning, words) if one in _SIDE_OF}
     return sides.pop() if len(sides) == 1 and (whole or "not" not in words) else ""
@@ -675,17 +673,6 @@ def _parameter(name: str, used: Iterable[str]) -> str:
     while any(f"{one}.".startswith(f"{key}.") or key.startswith(f"{one}.") for one in used):
         key += "_too"
     return key
-
-
-def _sample(column: _Column) -> str:
-    """Number of filled cells, and the first of them."""
-    sample = json.dumps(column.cells[0], ensure_ascii=False, default=str)
-    shown = f"{sample[:37]}..." if len(sample) > 40 else sample
-    return f"{len(column.cells)} of {len(column.values)}: {shown}"
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def _number(cell: Any) -> float | None:
