@@ -9,10 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Cli, cli_in
+from conftest import cli_in
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.refusals import refused
 from support.shapes import ORIGIN, RATERS, SHAPES, TWICE, WIDE, Shape
 from support.workbooks import write_workbook
 
@@ -58,8 +57,7 @@ def test_a_shape_comes_in_whole(tmp_path: Path, shape: Shape) -> None:
         }
 
 
-SHARE, RATINGS, SIDES, ONE, COUNTS = (
-    "published_safe_rate: {column: c, scale: [%s]}\n",
+SHARE, SIDES, ONE, COUNTS = (
     "published_safe_rate: {column: c, scale: [%s]}\n",
     "intended: {column: c, safe: [ok, 1], unsafe: [bad]}\n",
     "votes: {column: c, safe: [0, ok], unsafe: [1]}\n",
@@ -74,8 +72,8 @@ SHARE, RATINGS, SIDES, ONE, COUNTS = (
         (SHARE % "0, 100", 25, 0.25),
         (SHARE % "1, 0", 0.25, 0.75),
         ("published_safe_rate: c\n", "25 %", 0.25),
-        (RATINGS % "7, 1", 4, 0.5),
-        (RATINGS % "0, 10", "[2, 3]", 0.25),
+        (SHARE % "7, 1", 4, 0.5),
+        (SHARE % "0, 10", "[2, 3]", 0.25),
         (SIDES, " OK ", "safe"),
         (SIDES, 1.0, "safe"),
         (ONE, "['ok', 1, '0', '']", (2, 1)),
@@ -229,30 +227,6 @@ def test_cells_that_do_not_fit(
     assert "line 1, field" in said
     assert message in said
     assert "hidden" not in said
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("t.csv", b"", "the file is empty"),
-        ("t.csv", b'q\n"a', "not valid CSV"),
-        ("t.csv", b"q;n\na;1\nb\n", "row 3: wrong number of cells (found 1; expected 2"),
-        ("t.csv", b"q\n\x81\n", "wrong encoding"),
-        ("t.parquet", b"PAR1 nothing", "can't be read as Parquet"),
-        ("t.arrow", b"nothing at all", "can't be read as Arrow"),
-        ("t.json", b"{}", "not a list of rows"),
-        ("t.jsonl", b'{"q": "a"}\n{"q": \n', "line 2: truncated JSON"),
-        ("t.xlsx", b"x", "can't be read as a workbook"),
-        ("t.docx", b"x", "a file that ends in one of .parquet"),
-    ],
-)
-def test_files_that_can_not_be_read(
-    cli_inside: Cli, tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    (tmp_path / "map.yaml").write_text(BASE)
-    done = cli_inside("cases", "import", name, "--map", "map.yaml", "--out", "c.jsonl")
-    refused(done, message, name)
 
 
 # --- forms ----------------------------------------------------------------------------------
