@@ -1,10 +1,8 @@
 """Servers that can't be reached: said at once, given up soon, and met where they are only late."""
 
-import re
 import resource
 import socket
 import sys
-import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,38 +158,6 @@ def test_a_dead_grader(cli: Cli, tmp_path: Path, port: int) -> None:
         told = run(cli, tmp_path, server.url, *grader, protocol="respond", env=dead)
         assert "openai-api/judge/m: given up" in told
         assert len(server.requests) <= 3
-
-
-@pytest.mark.slow
-def test_an_outage_is_told_once_and_its_end(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, soon_again: None
-) -> None:
-    """A server that answers three requests, is gone until that was told, and comes back."""
-    monkeypatch.setattr("casewise.models.client.SAID_S", 0.5)
-    gone, told = threading.Event(), threading.Event()
-
-    def answer(request: object) -> Answer:
-        if len(server.requests) <= 3 or told.is_set():
-            return SAFE
-        gone.set()
-        return Raw(None)
-
-    def leave() -> None:
-        assert gone.wait(60)
-        server.__exit__()
-        told.wait(2)
-        told.set()
-        server.__enter__()
-
-    with FakeServer(answer) as server:
-        away = threading.Thread(target=leave)
-        away.start()
-        said = run(cli, tmp_path, server.url, status=0, questions=12)
-        away.join()
-    clock = r"\d\d:\d\d:\d\d"
-    assert len(re.findall(rf"{MODEL}: no connection to {server.url} since {clock}", said)) == 1
-    assert "each request is sent again up to 14 times, in some eight minutes" in said
-    assert len(re.findall(rf"{MODEL}: answers again, after \d+ s", said)) == 1
 
 
 def dry(cli: Cli, *options: str, env: dict[str, str] | None = None) -> str:

@@ -156,7 +156,7 @@ def _make(plan: "MakingPlan") -> "Made":
     if before := len(plan.made.lines):
         note(f"{before:,} were made before")
     progress = MakingProgress(err())
-    observers = Observers(fault=progress.met, outage=progress.say_outage)
+    observers = Observers(fault=progress.met)
 
     def kept() -> str:
         return f"{len(plan_making(options).made.lines):,} pairs"

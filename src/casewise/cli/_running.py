@@ -116,10 +116,6 @@ class _Shown(Progress):
             f"{model}: {what} (the summary counts the others)", style="dim", markup=False
         )
 
-    def say_outage(self, model: str, what: str) -> None:
-        """Say that a server has gone away, or answers again."""
-        self.console.print(f"{model}: {what}", style="yellow", markup=False)
-
 
 class RunProgress(_Shown):
     """Progress of a run, in judged cases; called for each one."""
@@ -364,7 +360,7 @@ def run_with_progress(
         return f"{judged:,} of {total:,} judgements"
 
     try:
-        observers = Observers(progress, progress.met, progress.say_outage)
+        observers = Observers(progress, progress.met)
         with stoppable(progress, kept, folder, resume_command(folder)):
             result = run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except ModelError:

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -196,9 +195,6 @@ CONNECTIONS = 50
 UNREACHABLE_S = 30.0
 """Seconds of nothing but failed connections after which a model is given up."""
 
-SAID_S = 5.0
-"""Seconds without an answer after which a line says why nothing comes."""
-
 BELIEVED = 3
 """Attempts after which a wait that was told is too short: some servers always say 0."""
 
@@ -256,8 +252,6 @@ class Watch:
 
     fault: FaultObserver = _ignore
     """Called when a model meets a kind of fault for the first time."""
-    outage: FaultObserver = _ignore
-    """Called when a model gives no answers for a while, and when it answers again."""
     unreachable_s: float = UNREACHABLE_S
     counts: FaultCounts = field(default_factory=Counter)
     servers: list["Server"] = field(default_factory=list)
@@ -290,7 +284,6 @@ class Server:
     _silent_since: float | None = None
     """When requests began to fail, or to wait, without an answer since."""
     _rest_until: float = 0.0
-    _is_told: bool = False
 
     def lose(self, problem: str) -> None:
         """Give the model up: no further request is sent."""
@@ -327,10 +320,7 @@ class Server:
 
     def answer(self, *, is_read: bool = True) -> None:
         """Note an answer, or an error other than a limit of requests."""
-        if self._is_told and self._silent_since is not None:
-            seconds = monotonic() - self._silent_since
-            self.watch.outage(self.model, f"answers again, after {seconds:,.0f} s")
-        self._has_come, self._silent_since, self._is_told = True, None, False
+        self._has_come, self._silent_since = True, None
         if is_read:
             self._unread = None
 
@@ -347,7 +337,7 @@ class Server:
             self._has_come = True
             self._rest(kind, seconds)
         elif kind is FaultKind.CONNECTION:
-            self._fail_to_connect(why_unconnected(error, self.url), seconds, reaction.times)
+            self._fail_to_connect(why_unconnected(error, self.url), seconds)
         elif fault.status is not None or kind in _NO_ANSWER:
             self.answer(is_read=False)
         if kind in _NO_ANSWER and self._unread is not None:
@@ -366,23 +356,14 @@ class Server:
 
     def _rest(self, kind: FaultKind, seconds: float) -> None:
         """Send nothing for the seconds that the provider asks for."""
-        silent = self._silence(seconds)
-        if silent > MAX_WAIT_S + seconds:
+        if self._silence(seconds) > MAX_WAIT_S + seconds:
             self.lose(f"{kind.words} for {MAX_WAIT_S / 60:.0f} minutes, and no answer")
         self._rest_until = max(self._rest_until, monotonic() + seconds)
-        until = _clock(self._rest_until)
-        self._tell(f"rate limited since {{}}; its requests wait until {until}", silent)
 
-    def _fail_to_connect(self, why: str, seconds: float, times: int) -> None:
+    def _fail_to_connect(self, why: str, seconds: float) -> None:
         """Note a failed connection; before anything has come, the model is given up in time."""
         silent, patience = self._silence(seconds), self.watch.unreachable_s
-        if self._has_come:
-            self._tell(
-                f"no connection to {self.url or 'the provider'} since {{}} ({why}); each request "
-                f"is sent again up to {times} times, in some eight minutes",
-                silent,
-            )
-        elif silent > patience:
+        if not self._has_come and silent > patience:
             self.lose(
                 f"given up after {patience:.0f} s without any answer: {why}. Check: is the server "
                 f"up? Is the address right: {setting_of(self.model)}? And proxy variables"
@@ -392,17 +373,6 @@ class Server:
         """Seconds without an answer, with those until the next request."""
         self._silent_since = self._silent_since or monotonic()
         return monotonic() - self._silent_since + seconds
-
-    def _tell(self, sentence: str, silent: float) -> None:
-        """Say once why nothing comes, and since when."""
-        if silent > SAID_S and not self._is_told:
-            self._is_told = True
-            self.watch.outage(self.model, sentence.format(_clock(self._silent_since or 0.0)))
-
-
-def _clock(moment: float) -> str:
-    """Time of day of a moment, for people."""
-    return f"{datetime.now() + timedelta(seconds=moment - monotonic()):%H:%M:%S}"
 
 
 class PatientModel(Model):
@@ -597,7 +567,8 @@ class PatientModel(Model):
         """A fault in words that may be printed."""
         kind, place = fault.kind, host_of(self.server.url)
         if fault.status is not None:
-            return f"{status_words(fault.status, kind)} from {place}"
+            wait = f", which asks to wait {fault.wait:,.0f} s" if fault.wait else ""
+            return f"{status_words(fault.status, kind)} from {place}{wait}"
         if kind in (FaultKind.CONNECTION, FaultKind.UNTRUSTED):
             return why_unconnected(error, self.server.url)
         if kind is FaultKind.TIMEOUT:

@@ -33,8 +33,7 @@ class FaultKind(StrEnum):
     CONTEXT_TOO_LONG = "context_too_long"
     """The request is longer than the model's window; the case counts as cut."""
     NO_CREDIT = "no_credit"
-    BUDGET = "budget_reached"
-    """The spending limit of a key or team, at the provider or a gateway."""
+    """Nothing left of the account's credit, or of a spending limit of a key or team."""
     AUTHENTICATION = "authentication"
     """A missing, wrong, revoked or expired key."""
     QUOTA = "quota_used_up"
@@ -100,7 +99,6 @@ class Reaction:
         return self.action in (Action.LEAVE, Action.STOP)
 
 
-_LATER = "then run the same command"
 _ADDRESS = "--model-base-url, the provider's ..._BASE_URL, or the url of a target"
 
 REACTIONS: Mapping[FaultKind, Reaction] = {
@@ -109,12 +107,10 @@ REACTIONS: Mapping[FaultKind, Reaction] = {
         Action.CASE, 0, "the request is longer than the model's window"
     ),
     FaultKind.NO_CREDIT: Reaction(
-        Action.STOP, 0, f"the account has no credit left: add some at the provider, {_LATER}"
-    ),
-    FaultKind.BUDGET: Reaction(
         Action.STOP,
         0,
-        "the spending limit of the key is reached: raise it at the provider or gateway, " + _LATER,
+        "the account has no credit left, or the key's spending limit is reached: add credit at "
+        "the provider, or raise the limit there or at the gateway, then run the same command",
     ),
     FaultKind.AUTHENTICATION: Reaction(
         Action.LEAVE,
@@ -185,13 +181,10 @@ RULES = (
         r"|exceeds the available|input length .*exceed|inputs? tokens? .*must be",
     ),
     Rule(
-        FaultKind.BUDGET,
-        words=r"budget|spend(?:ing)?.limit|key limit exceeded|specified api usage limits",
-    ),
-    Rule(
         FaultKind.NO_CREDIT,
         words=r"insufficient.?(?:quota|credits)|billing|access.?terminated|credit balance"
-        r"|credits? (?:are|is) depleted",
+        r"|credits? (?:are|is) depleted|budget|spend(?:ing)?.limit|key limit exceeded"
+        r"|specified api usage limits",
     ),
     Rule(FaultKind.NO_CREDIT, (402,)),
     Rule(
@@ -450,9 +443,6 @@ def _place(given: str) -> str:
 
 # --- waits ------------------------------------------------------------------------------------
 
-_SPANS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
 
 def _wait(headers: Mapping[str, str], parts: list[Mapping[str, Any]]) -> float | None:
     """Seconds to wait, by headers or members of the body."""
@@ -461,27 +451,19 @@ def _wait(headers: Mapping[str, str], parts: list[Mapping[str, Any]]) -> float |
         return _sensible(float(lower["retry-after-ms"]) / 1000)
     names = ("retryDelay", "retry_after", "retry_after_seconds", "retryAfter")
     given = [str(part[name]) for part in parts for name in names if name in part]
-    found = map(seconds_of, [lower.get("retry-after"), *given])
+    found = map(_seconds, [lower.get("retry-after"), *given])
     return next((seconds for seconds in found if seconds is not None), None)
 
 
-def seconds_of(value: str | None) -> float | None:
-    """Seconds from now, out of a number, a span (``1m30s``), a date, or a moment since 1970."""
-    text = (value or "").replace(" ", "")
+def _seconds(value: str | None) -> float | None:
+    """Seconds from now, out of a number, a number with its unit (``34.07s``), or an HTTP date."""
+    text = (value or "").strip()
     with suppress(ValueError):
-        number = float(text)
-        if number > 1e8:
-            # A moment, in seconds or milliseconds.
-            number = number / (1000 if number > 1e11 else 1) - datetime.now(UTC).timestamp()
-        return _sensible(number)
-    spans = _SPANS.findall(text)
-    if spans and "".join(map("".join, spans)) == text:
-        return _sensible(sum(float(number) * _UNITS[unit] for number, unit in spans))
-    for read in (parsedate_to_datetime, datetime.fromisoformat):
-        with suppress(ValueError, TypeError, OverflowError):
-            moment = read(value or "")
-            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-            return _sensible((moment - datetime.now(UTC)).total_seconds())
+        return _sensible(float(text.removesuffix("s")))
+    with suppress(ValueError, TypeError):
+        moment = parsedate_to_datetime(text)
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return _sensible((moment - datetime.now(UTC)).total_seconds())
     return None
 
 

@@ -99,8 +99,6 @@ class Observers:
     judgement: Observer = _ignore
     fault: FaultObserver = _ignore_line
     """Called when a model meets a kind of fault for the first time."""
-    outage: FaultObserver = _ignore_line
-    """Called when a model gives no answers for a while, and when it answers again."""
     stop: StopObserver | None = None
     """Called with the function that stops the run, which then raises CancelledError; not on a
     cluster."""
@@ -617,7 +615,7 @@ def run_cells(
             "--engine ray, or --batch"
         )
     # Before there is a folder: a model that can't be opened leaves none.
-    watch = Watch(observers.fault, observers.outage, unreachable_s)
+    watch = Watch(observers.fault, unreachable_s)
     clients = open_clients(cells, watch) if cluster is None else []
     check_same_numbers([one.model for one in clients], folder)
     with hold_folder(folder) as notes:

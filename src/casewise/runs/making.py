@@ -282,7 +282,7 @@ def make_contexts(plan: MakingPlan, watch: Watcher, observers: Observers | None 
         # What a kill cut short goes, so that lines can be added.
         for records in (plan.made, plan.aside):
             records.write(order)
-        shared = Watch(observers.fault, observers.outage)
+        shared = Watch(observers.fault)
         maker = Maker(plan, {name: _open(plan, name, shared) for name in plan.models})
         in_own_loop(maker.make_all(watch))
         for records in (plan.made, plan.aside):
