@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import ROOT, Cli, clean_env
+from conftest import Cli, clean_env
 from support.fake_openai import FakeServer
 from support.starts import Start
 from support.workbooks import write_workbook
@@ -26,19 +25,6 @@ def as_csv(path: Path, **form: Any) -> Path:
     with path.open("w", newline="", encoding=form.pop("encoding", "utf-8")) as file:
         csv.writer(file, **form).writerows([HEAD, ROW])
     return path
-
-
-def promptfoo_result(**changes: Any) -> dict[str, Any]:
-    return {
-        "id": "r-1",
-        "prompt": {"raw": QUERY, "label": "{{query}}"},
-        "vars": {"query": QUERY},
-        "provider": {"id": "bot-7", "label": ""},
-        "response": {"output": REPLY, "tokenUsage": {"total": 9}},
-        "testCase": {"vars": {"query": QUERY}, "metadata": {"case_id": "c-1"}},
-        "success": True,
-        "latencyMs": 12,
-    } | changes
 
 
 def as_json(path: Path, data: object, indent: int | None = None) -> Path:
@@ -58,7 +44,6 @@ def as_workbook(path: Path) -> Path:
 RECORD = {"messages": MESSAGES, "case_id": "c-1", "model": "bot-7"}
 TURNS = [{"from": "human", "value": QUERY}, {"from": "gpt", "value": REPLY}]
 SHAREGPT = {"conversations": TURNS, "case_id": "c-1", "model": "bot-7"}
-OUTPUT = {"evalId": "e", "results": {"version": 3, "results": [promptfoo_result()], "stats": {}}}
 
 FORMS: dict[str, Callable[[Path], Path]] = {
     "lines.jsonl": lambda path: as_json(path, RECORD),
@@ -68,7 +53,6 @@ FORMS: dict[str, Callable[[Path], Path]] = {
     "table.xlsx": as_workbook,
     "table.parquet": lambda path: as_parquet(path, messages=[MESSAGES]),
     "sharegpt.parquet": lambda path: as_parquet(path, conversations=[TURNS]),
-    "promptfoo.json": lambda path: as_json(path, OUTPUT, indent=2),
 }
 
 
@@ -209,30 +193,6 @@ def test_a_log_of_another_task(grade: Grade, tmp_path: Path) -> None:
     reason = "no messages (found an error; expected a conversation)"
     assert found.said.count(reason) == 2
     assert len(grade(tmp_path / "as.json").table) == 2
-
-
-def test_results_of_promptfoo_with_errors_and_objects(grade: Grade, tmp_path: Path) -> None:
-    results = [
-        promptfoo_result(response=None, error="canary"),
-        promptfoo_result(response={"output": {"closes": 6}}, testCase={}, id=None),
-    ]
-    found = grade(as_json(tmp_path / "a.json", {"results": results}))
-    reason = "record 1: no reply (found an error; expected 'response' with 'output')"
-    assert reason in found.said
-    assert found.table.select("case_id", "answer").rows() == [("c-1", '{"closes": 6}')]
-
-
-WRITTEN = ROOT / "tests/data/promptfoo.jsonl"
-"""By promptfoo 0.121.20: one test with a case's id and one that fails, each with two prompts."""
-
-
-def test_what_promptfoo_itself_has_written(grade: Grade, tmp_path: Path) -> None:
-    results = [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
-    whole = as_json(tmp_path / "out.json", {"evalId": "e", "results": {"results": results}})
-    for path in (WRITTEN, whole):
-        found = grade(path)
-        assert found.table.select("case_id", "model").rows() == [("c-1", "bot-7")] * 2
-        assert re.search(r"broken 2 3, 4", found.said)
 
 
 def test_rows_that_are_broken(grade: Grade, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def grade(
         argument(
             "FILE",
             "Conversations: JSON Lines in the chat format, CSV, Parquet, a workbook, logs of "
-            "Inspect, results of promptfoo.",
+            "Inspect.",
         ),
     ],
     cases: Annotated[

@@ -12,11 +12,9 @@ import os
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-from weakref import WeakKeyDictionary
 
 import aiohttp
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, messages_to_openai
@@ -37,11 +35,6 @@ KEEPALIVE_S = 5.0
 MOST_BYTES = 64_000_000
 """Most bytes of an answer: above what any model writes, log-probabilities included."""
 
-USUAL_BYTES, LARGE_AT_ONCE = 4_000_000, 2
-"""Bytes of an answer that is read at once, and how many larger ones are: the others wait."""
-
-_LARGE = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
-
 
 def check_size(size: int) -> None:
     """Refuse an answer by its number of bytes.
@@ -59,15 +52,11 @@ async def limited(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     Raises:
         UnreadAnswerError: They are longer than any model writes; the rest is not read.
     """
-    large = _LARGE.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(LARGE_AT_ONCE))
     size = 0
-    async with AsyncExitStack() as place:
-        async for part in parts:
-            if size <= USUAL_BYTES < size + len(part):
-                await place.enter_async_context(large)
-            size += len(part)
-            check_size(size)
-            yield part
+    async for part in parts:
+        size += len(part)
+        check_size(size)
+        yield part
 
 
 def limit_body(response: Any) -> None:

@@ -58,7 +58,7 @@ class Conversation:
     case: str | None = None
     """The id of the case that was asked, or of a card's line, where the file says."""
     sample: str | None = None
-    """The id of a sample or test in another tool's file, which may be a case's."""
+    """The id of a sample in a log of Inspect, which may be a case's."""
     query: str | None = None
     """Query, where the file holds it apart from the messages, which may frame it."""
     declined: bool = False

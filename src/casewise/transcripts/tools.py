@@ -1,13 +1,11 @@
-"""Form of a file of conversations, told by its content; those of promptfoo and of Inspect."""
+"""Form of a file of conversations, told by its content; logs of Inspect."""
 
-import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from casewise.cases import opened
 from casewise.errors import InputError, UsageError
 from casewise.files import address_of, open_table, parse_json, read_bytes, read_text
 from casewise.files.rows import READERS
@@ -23,12 +21,11 @@ from casewise.transcripts.conversations import (
     number_of,
     read_each,
     turns_of,
-    unreadable,
 )
 
 _FORMS: Final = (
-    "JSON Lines in the chat format, CSV, Parquet or a workbook with a reply in each row, a log of "
-    "Inspect, or the results of promptfoo"
+    "JSON Lines in the chat format, CSV, Parquet or a workbook with a reply in each row, or a log "
+    "of Inspect"
 )
 _LINES: Final = (".jsonl", ".ndjson")
 _Records = Iterable[tuple[str, Any]]
@@ -45,8 +42,7 @@ def read_conversations(
         path: JSON Lines in the chat format (a conversation a line: ``messages`` with roles, with
             or without an id, a user, a category, a model and the case's id), in ShareGPT's
             form (``conversations`` with ``from`` and ``value``), or a query and its reply; JSON,
-            CSV, Parquet or a workbook with such columns; logs of Inspect, or a folder of them;
-            JSON or JSON Lines of promptfoo.
+            CSV, Parquet or a workbook with such columns; logs of Inspect, or a folder of them.
         columns: Columns of the file by the fields (of ``FIELDS``) that they hold, where they have
             other names than those.
 
@@ -65,7 +61,7 @@ def read_conversations(
     first = next(records, None)
     if first is None:
         raise InputError("the file is empty", file=path)
-    return read_each(_renamed(chain([first], records), columns or {}), _of_record)
+    return read_each(_renamed(chain([first], records), columns or {}), conversation_of)
 
 
 def read_columns(text: str | None) -> dict[str, str]:
@@ -97,7 +93,7 @@ def _records(path: Path, columns: Mapping[str, str]) -> _Records | None:
         else:
             if isinstance(data, dict) and "eval" in data and "samples" in data:
                 return None
-            found = _promptfoo_results(data) or (data if isinstance(data, list) else [data])
+            found = data if isinstance(data, list) else [data]
             return ((f"record {number}", one) for number, one in enumerate(found, start=1))
     if suffix not in READERS:
         suffix = ".parquet" if start.startswith(b"PAR1") else ".csv"
@@ -139,11 +135,6 @@ def _check_columns(path: Path, found: tuple[str, ...], columns: Mapping[str, str
         )
 
 
-def _of_record(record: Any, place: str) -> Conversation:
-    read = _promptfoo_conversation if _is_promptfoo(record) else conversation_of
-    return read(record, place)
-
-
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
@@ -152,59 +143,6 @@ def _case(fields: Mapping[str, Any]) -> str | None:
     """Id of the case that fields name."""
     case = field_of(fields, "case")[1]
     return None if case is None else str(case)
-
-
-# --- promptfoo --------------------------------------------------------------------------------
-
-
-def _is_promptfoo(record: object) -> bool:
-    """Tell whether a record is one of promptfoo's results: a prompt and its variables."""
-    return isinstance(record, Mapping) and all(
-        isinstance(record.get(name), Mapping) for name in ("prompt", "vars")
-    )
-
-
-def _promptfoo_results(data: object) -> list[Any] | None:
-    """The results of promptfoo's JSON output; None of other JSON."""
-    results = data.get("results") if isinstance(data, Mapping) else None
-    # Files of version 2 have them at the top.
-    results = results.get("results") if isinstance(results, Mapping) else results
-    return results if isinstance(results, list) and any(map(_is_promptfoo, results)) else None
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _promptfoo_conversation(record: Mapping[str, Any], place: str) -> Conversation:
-    """The conversation of a result: one test by one provider with one prompt."""
-    response = _object(record.get("response"))
-    output = response.get("output")
-    if output is None:
-        found = "an error" if record.get("error") else "no response"
-        raise UnreadableError(f"no reply (found {found}; expected 'response' with 'output')")
-    reply = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    of_test = _object(_object(record.get("testCase")).get("metadata"))
-    named = {**record["vars"], **of_test, **_object(record.get("metadata"))}
-    prompt = record["prompt"].get("raw")
-    if not isinstance(prompt, str):
-        raise unreadable("wrong prompt", prompt, "'prompt' with its text under 'raw'")
-    # A prompt as it was sent is a text, or messages of the chat format as JSON.
-    sent = opened(prompt)
-    asked = sent if isinstance(sent, list) else [{"role": "user", "content": prompt}]
-    declined, cut = ending_of({**response, "output": None})
-    provider = record.get("provider")
-    return Conversation(
-        id=str(record.get("id") or place),
-        turns=turns_of([*asked, {"role": "assistant", "content": reply}]),
-        line=number_of(place),
-        category=_text(named.get("category")),
-        model=_text(_object(provider).get("id") or provider),
-        case=_case(named),
-        query=_text(field_of(record["vars"], "query")[1]),
-        declined=declined or response.get("isRefusal") is True,
-        cut=cut,
-    )
 
 
 # --- Inspect ----------------------------------------------------------------------------------
