@@ -180,6 +180,16 @@ ROUTER, FUSE = "How do I reset a router?", "How do I change a fuse?"
             [("At home.", "safe"), ("At a stranger's.", "unsafe")],
         ),
         (
+            "query,context_a,label_a,context_b,label_b\n{0},At home.,safe,At work.,unsafe\n",
+            [],
+            [("At home.", "safe"), ("At work.", "unsafe")],
+        ),
+        (
+            "query,context,annotation\n{0},At home.,may answer\n{0},At work.,it depends\n",
+            ["annotation", "may answer=safe", "it depends=none"],
+            [("At home.", "safe"), ("At work.", None)],
+        ),
+        (
             "No,query,context,n_yes,n_no\n1,{0},At home.,7,3\n2,{0},At work.,2,8\n",
             [],
             [("At home.", (7, 3)), ("At work.", (2, 8))],
@@ -229,6 +239,9 @@ def test_a_table_of_few_rows(
     done = cli_inside(*command)
     assert done.returncode == 0, done.stderr
     assert [(place(case), said(case)) for case in cw.load_cases(tmp_path / "c.jsonl")] == wanted
+    given = [word for answer in answers for word in ("--answer", answer)]
+    assert cli_inside(*command[:3], "--draft", "--out", "m.yaml", *given).returncode == 0
+    assert cli_inside(*command[:5], "--map", "m.yaml").returncode == 0
 
 
 def test_messages_and_rows_without_a_query_are_asked_about(cli_inside: Cli, tmp_path: Path) -> None:

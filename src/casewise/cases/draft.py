@@ -44,12 +44,13 @@ _RATING = _named("rating score mean agreement likert severity appropriateness")
 _SHARE = _named("rate share proportion percent % fraction human.response agree")
 _CONTEXT = _named(
     "sender recipient transmission_principle subject who.asks context parent history background "
-    "profile user role policy platform relationship purpose system situation asker deployment "
-    "before where channel story vignette place scenario setting"
+    "profile persona user role policy platform relationship purpose system situation asker "
+    "deployment before where channel story vignette place scenario setting"
 )
 _OF_PEOPLE = _named("reason rationale explanation justification comment remark feedback notes")
 """Names of what people wrote about a case."""
 _REPLY = _named("response reply completion output")
+_TURNS = _named("turns conversation messages dialog")
 _RATER = re.compile(
     r"(.*[_ .])?(rater|annotator|worker|coder|judge|participant|respondent|labell?er|who)"
     r"([_ .]?(id|name|no|nr|number))?",
@@ -169,6 +170,12 @@ class _Column:
         return bool(self.records) and all(
             SPEAKERS & {*one} and said & {*one} for one in self.records
         )
+
+    @property
+    def is_said(self) -> bool:
+        """Whether its cells are lists of texts that are called turns."""
+        lists = (isinstance(cell, list) and isinstance(cell[0], str) for cell in self.cells)
+        return self.is_called(_TURNS) and all(lists)
 
     @cached_property
     def numbers(self) -> tuple[float, ...]:
@@ -333,7 +340,7 @@ def _filled(value: Any) -> Any:
 
 
 RULES: tuple[tuple[str, Callable[[_Column], bool]], ...] = (
-    ("turns", lambda one: one.is_talk),
+    ("turns", lambda one: one.is_talk or one.is_said),
     ("rater", lambda one: bool(_RATER.fullmatch(one.name)) and len(one.kinds) > 1),
     ("language", lambda one: "lang" in one.name.casefold() and one.is_text and one.is_few),
     ("category", lambda one: one.is_called(_CATEGORY) and one.recurs and not one.is_label),
@@ -420,7 +427,8 @@ class _Drafting:
         labels = [one for one in self.left if one.kinds and _is_of(one, kinds)] if kinds else []
         lists = [one for one in labels if any(isinstance(cell, list) for cell in one.cells)]
         if people := self._people(lambda joined: joined.is_label):
-            self._take_read("votes", *people)
+            if not self._take_pairs(people):
+                self._take_read("votes", *people)
         elif lists:
             self._take_read("votes", lists[0])
         elif len(labels) > 1:
@@ -428,12 +436,13 @@ class _Drafting:
         elif labels:
             self._take_label(labels[0], replies)
         else:
-            self._take_measure()
+            self._take_measure(replies)
 
     def _take_read(self, key: str, *columns: _Column) -> None:
         """Take columns of sides or of ratings, once their reading is known."""
         joined = _joined(columns)
-        if reading := self._sides(joined) if joined.is_label else self._scale(joined):
+        is_scale = joined.numbers and not joined.is_label
+        if reading := self._scale(joined) if is_scale else self._sides(joined):
             names = [one.name for one in columns]
             of = {"column": names[0]} if len(names) == 1 else {"columns": names}
             self.take(key, of | reading, *columns)
@@ -483,6 +492,24 @@ class _Drafting:
                 groups[match["before"]].append(one)
         several = (group for group in groups.values() if len(group) > 1 and fits(_joined(group)))
         return next(several, [])
+
+    def _take_pairs(self, labels: Sequence[_Column]) -> bool:
+        """Take a context beside each label, if there is one: ``context_a`` and ``label_a``."""
+        called = {_NUMBERED.sub(r"\2", one.name): one for one in self.left if one.is_prose}
+        pairs = [(one, called.get(_NUMBERED.sub(r"\2", one.name))) for one in labels]
+        if any(context is None for _, context in pairs):
+            return False
+        sides = self._sides(_joined(labels))
+        self.entries["cases"] = [
+            {
+                "intended": {"column": label.name} | {side: [*own] for side, own in sides.items()},
+                "context.context": context.name,
+            }
+            for label, context in pairs
+            if context is not None
+        ]
+        self.left = [one for one in self.left if all(one not in pair for pair in pairs)]
+        return True
 
     def _take_one_of(self, labels: Sequence[_Column], replies: Sequence[_Column]) -> None:
         names = [one.name for one in labels]
@@ -536,7 +563,7 @@ class _Drafting:
             entries["unsafe"] = entries.pop("none")
         return dict(entries)
 
-    def _take_measure(self) -> None:
+    def _take_measure(self, replies: Sequence[_Column]) -> None:
         """Take a rating a person, or one column of shares of people or of ratings."""
         rated = [
             one for one in self.left if len({*one.numbers}) > 1 and not _ID.fullmatch(one.name)
@@ -545,10 +572,13 @@ class _Drafting:
         if people := self._people(lambda joined: len({*joined.numbers}) > 1):
             self._take_read("votes", *people)
             return
-        if rated and not named:
-            names = [one.name for one in rated]
+        told = [one for one in self.left if one.is_called(_LABEL) and one.is_few and one.is_text]
+        if (rated or told) and not named:
+            names = [one.name for one in (*rated, *told)]
             chosen = self.ask("Which column is the label or rating, if any?", *names, "no label")
             named = [one for one in rated if one.name == chosen]
+            for one in [one for one in told if one.name == chosen]:
+                self._take_label(one, replies)
         for one in named:
             self._take_read("vote" if "rater" in self.entries else "published_safe_rate", one)
 
@@ -667,7 +697,7 @@ def _parameter(name: str, used: Iterable[str]) -> str:
     """
     *before, last = name.split(".")
     steps = [re.sub(r"\W+", "_", step).strip("_").casefold() for step in (*before[1:], last)]
-    path = ".".join(filter(None, steps)).removeprefix("data_")
+    path = ".".join(filter(None, steps)).removeprefix("data_").removeprefix("context.")
     path = re.sub(rf"^({'|'.join(_GROUPS)})_", r"\1.", path)
     key = f"context.{path or 'value'}"
     while any(f"{one}.".startswith(f"{key}.") or key.startswith(f"{one}.") for one in used):

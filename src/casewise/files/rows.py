@@ -398,7 +398,9 @@ def _row_list(data: Any, notes: list[str]) -> Any:
     if not isinstance(data, dict) or not data:
         return data
     values = list(data.values())
-    inner = [value for value in values if isinstance(value, list | dict)]
+    inner: list[Any] = [value for value in values if isinstance(value, list | dict)]
+    whole = [value for value in inner if isinstance(value, list)]
+    inner = whole if len(whole) == 1 and all(isinstance(one, dict) for one in whole[0]) else inner
     if len(inner) == 1 and (isinstance(inner[0], list) or len(values) > 1 or _is_by_key(inner[0])):
         if others := [name for name, value in data.items() if value is not inner[0]]:
             notes.append(f"no rows are read from {some(list(map(repr, others)))}")
