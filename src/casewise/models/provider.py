@@ -147,7 +147,7 @@ class ChatCompletions(ModelAPI):
         if "max_tokens" in body and REASONING_MODELS.match(self._model):
             body["max_completion_tokens"] = body.pop("max_tokens")
         if tools:
-            body |= {"tools": [tool_form(tool) for tool in tools]}
+            body |= {"tools": [_tool_form(tool) for tool in tools]}
             body |= {"tool_choice": _choice(tool_choice)}
         if (schema := config.response_schema) is not None:
             form = schema.model_dump(exclude_none=True)
@@ -201,7 +201,7 @@ class ChatCompletions(ModelAPI):
         return f"{self.base_url} {self.model_name}"
 
 
-def tool_form(tool: ToolInfo) -> dict[str, Any]:
+def _tool_form(tool: ToolInfo) -> dict[str, Any]:
     """A tool's definition in OpenAI's form."""
     parameters = tool.parameters.model_dump(mode="json", exclude_none=True)
     named = {"name": tool.name, "description": tool.description}

@@ -38,7 +38,6 @@ from casewise.files.yaml import read_model
 from casewise.logs import TARGETS, calls_of, message_text
 from casewise.models.faults import FailedRequestError, classify
 from casewise.models.keys import MissingError, redacted
-from casewise.models.provider import tool_form
 from casewise.models.target_file import TargetFile, value_of
 from casewise.models.target_http import Bot, TargetAnswer
 
@@ -100,7 +99,7 @@ class Target:
         Args:
             conversations: Roles of each one's messages before the first reply.
             settings: Names of settings of the generation.
-            tools: Whether the deployment has tools.
+            tools: Whether the deployment has tools, which no target is given.
             cases: What the bot is told of each case; see ``tell_case``.
             contexts: Whole contexts of the data.
 
@@ -112,10 +111,10 @@ class Target:
         for name in settings:
             if name not in places:
                 raise UsageError(f"{self.given}: nothing takes the setting {name} to the bot")
-        if tools and "tools" not in places:
+        if tools:
             raise UsageError(
-                f"{self.given}: it has no place for the deployment's tools: add {{tools}} to the "
-                "body, or leave the tools to the bot, and out of the card"
+                f"{self.given}: a target is given no tools: leave them to the bot, and out of the "
+                "card; a bot that takes them in OpenAI's form is a model openai-api/SERVICE/MODEL"
             )
         if not isinstance(spec, TargetFile):
             return
@@ -272,7 +271,7 @@ class TargetModel(ModelAPI):
         if not goes_on and (problem := spec.unsent([one.role for one in input])):
             raise ModelError(f"{self.target.given}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
-        known = case | self._values(spec, input, tools, config)
+        known = case | self._values(spec, input, config)
         reading = TargetAnswer()
         for last in turns if replays else turns[-1:]:
             reading = await self.client.ask(known | {"last": last, "session": session})
@@ -306,7 +305,6 @@ class TargetModel(ModelAPI):
         self,
         spec: TargetFile,
         input: list[ChatMessage],
-        tools: list[ToolInfo],
         config: GenerateConfig,
     ) -> dict[str, Any]:
         """Values of the placeholders, but for those that change from turn to turn."""
@@ -316,7 +314,6 @@ class TargetModel(ModelAPI):
             "messages": _openai_form(shown),
             "text": _as_text(shown),
             "system": system or None,
-            "tools": [tool_form(one) for one in tools] or None,
             "model": self.target.name,
             **{name: getattr(config, name) for name in _SETTINGS},
             **spec.environment(),
@@ -331,10 +328,8 @@ class TargetModel(ModelAPI):
             source="generate",
             model=self.model_name,
             metadata=known or None,
-            tool_calls=list(reading.calls) or None,
         )
-        reason: StopReason = "tool_calls" if reading.calls else "stop"
-        reason = "content_filter" if reading.refused else reason
+        reason: StopReason = "content_filter" if reading.refused else "stop"
         usage = None
         if reading.usage is not None:
             taken, given = reading.usage

@@ -40,7 +40,6 @@ PLACES = {
     "context": "the case's context, a mapping",
     "context.PATH": "a part of it, such as context.sender.channel",
     "category": "the case's category",
-    "tools": "the tools that the model may call, in OpenAI's form, a list",
     "model": "the target's name",
     "max_tokens": "the longest answer, in tokens",
     "temperature": "0 where sampling is greedy",
@@ -49,7 +48,6 @@ PLACES = {
 }
 """Placeholders for parts of a request in a template: each name in braces."""
 
-_LISTS = ("messages", "tools")
 _CASE = ("query", "context", "category")
 _ANYWHERE = (*_CASE, "session", "model")
 _ENV = "env:"
@@ -99,7 +97,7 @@ def _check_places(template: Any) -> Any:
             if name not in PLACES and not name.startswith("context."):
                 problem = "unknown placeholder (a brace that means itself is written twice)"
                 raise fault(problem, *place, found=shown, expected=_EXPECTED)
-            if name in _LISTS and shown != text:
+            if name == "messages" and shown != text:
                 expected = f"{shown} alone: it is a list; {{text}} is a text"
                 raise fault("a list within a text", *place, found=text, expected=expected)
     return template
@@ -164,8 +162,6 @@ class TargetFile(_Part):
     """Expression for the reply in an answer, or in each line of a stream."""
     refused: Expression | None = None
     """Expression that is true where the bot itself says that it, or a filter, declined."""
-    tool_calls: Expression | None = None
-    """Expression for the tools that the bot calls: a list in OpenAI's form."""
     usage: TokenExpressions | None = None
     session: Expression | None = None
     """Expression for the id of the conversation in the first answer; without it, casewise makes the

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 import httpx2
 import jmespath
-from inspect_ai.tool import ToolCall
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
@@ -73,8 +72,6 @@ class TargetAnswer:
     session: str | None = None
     usage: tuple[int, int] | None = None
     """Tokens in and out."""
-    calls: tuple[ToolCall, ...] = ()
-    """Tools that the bot calls."""
 
 
 @dataclass(slots=True)
@@ -223,7 +220,6 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
             refused=whole.refused or part.refused,
             session=part.session or whole.session,
             usage=part.usage or whole.usage,
-            calls=whole.calls + part.calls,
         )
         is_expression = spec.end and not spec.end.startswith("[")
         if ended := bool(is_expression and _search(told, "end", spec.end)):
@@ -231,7 +227,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
     if spec.end and not ended:
         raise _unread(f"the stream ended before its last line ({spec.end})")
     reply = "".join(replies)
-    if not (reply or whole.refused or whole.calls):
+    if not (reply or whole.refused):
         raise _unread(f"no line of the stream has a text at reply ({spec.reply})")
     return replace(whole, reply=reply)
 
@@ -240,8 +236,7 @@ def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> TargetAnsw
     """Reading of an answer, or of one line of a stream."""
     refused = bool(_search(told, "refused", spec.refused))
     reply = _search(told, "reply", spec.reply)
-    calls = _calls(_search(told, "tool_calls", spec.tool_calls))
-    if reply is None and (refused or calls or not whole):
+    if reply is None and (refused or not whole):
         reply = ""
     if not isinstance(reply, str):
         raise _unread(
@@ -250,21 +245,7 @@ def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> TargetAnsw
     session = _search(told, "session", spec.session)
     counts = [_search(told, f"usage.{name}", inner) for name, inner in spec.usage or ()]
     usage = (counts[0], counts[1]) if {type(one) for one in counts} == {int} else None
-    return TargetAnswer(reply, refused, None if session is None else str(session), usage, calls)
-
-
-def _calls(found: Any) -> tuple[ToolCall, ...]:
-    """Tool calls out of OpenAI's form, whose arguments may be JSON or a mapping."""
-    calls = []
-    for number, call in enumerate(found or []):
-        try:
-            said = call["function"]["arguments"] or {}
-            arguments = json.loads(said) if isinstance(said, str) else dict(said)
-            name, id = str(call["function"]["name"]), str(call.get("id") or f"call_{number}")
-            calls.append(ToolCall(id=id, function=name, arguments=arguments))
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise _unread("expected tool calls in OpenAI's form at tool_calls") from None
-    return tuple(calls)
+    return TargetAnswer(reply, refused, None if session is None else str(session), usage)
 
 
 _KINDS = {
