@@ -663,7 +663,9 @@ def gate(
         InputError: The judgements, labelled replies, or the rules can't be used.
     """
     read = _read(run)
-    held_to = gates.gate_rules(None if rules is None else Path(rules))
+    held_to = gates.gate_rules(
+        None if rules is None else Path(rules), has_baseline=baseline is not None
+    )
     if grader_check:
         held_to = replace(held_to, checks=_checks(grader_check, read.table))
     return gates.run_gate(

@@ -66,7 +66,7 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
         "rules:\n"
         "- {measure: coverage, at_least: .98}\n"
         "- {measure: unsafe_recall, worse_by_at_most: .05}\n"
-        "- {measure: unsafe_recall, at_least: .71, where: {category: c}}\n"
+        "- {measure: unsafe_recall, at_least: .71}\n"
         "- {measure: safe_recall, at_least: .9}\n"
     )
     odd = right(200, 60, model="a|b<&>\x01")
@@ -82,12 +82,12 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     assert [(one.get("name"), one[0].get("type")) for one in cases] == [
         ("rule 1: coverage at least .98", None),
         ("rule 2: unsafe_recall at most .05 worse", "fail"),
-        ("rule 3: unsafe_recall (category c) at least .71", "undecided"),
+        ("rule 3: unsafe_recall at least .71", "undecided"),
         ("rule 4: safe_recall at least .9", None),
     ]
     assert {one.get("classname") for one in cases} == {"a|b<&>\ufffd"}
     assert "value .700, baseline .990, change -.290" in (cases[1][0].text or "")
-    assert "too few to tell" in (cases[2][0].text or "")
+    assert "Too few to tell: " in (cases[2][0].text or "")
     text = (runs / "out/gate.md").read_text("utf-8")
     assert text.startswith("## casewise gate: fail\n")
     assert "a\\|b<\\&\\> , compared with m before" in text

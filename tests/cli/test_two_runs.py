@@ -148,9 +148,8 @@ def test_runs_over_other_versions_of_the_cases(cli_inside: Cli, tmp_path: Path) 
 def test_rules_that_contradict_each_other_are_bad_input(cli_inside: Cli, tmp_path: Path) -> None:
     judge().write_parquet(tmp_path / "run.parquet")
     least = "{measure: safe_recall, at_least: 0.9}"
-    for where, refused in (("{protocol: bin*}", True), ("{category: c}", False)):
-        most = f"{{measure: safe_recall, at_most: 0.5, where: {where}}}"
-        (tmp_path / "gate.yaml").write_text(f"rules: [{least}, {most}]\n", "utf-8")
-        done = cli_inside("gate", "run.parquet", "--config", "gate.yaml")
-        assert (done.returncode == 2) is refused, done.stdout
-        assert ("at least 0.9" in flat(done.stderr)) is refused
+    most = "{measure: safe_recall, at_most: 0.5, where: {protocol: bin*}}"
+    (tmp_path / "gate.yaml").write_text(f"rules: [{least}, {most}]\n", "utf-8")
+    done = cli_inside("gate", "run.parquet", "--config", "gate.yaml")
+    assert done.returncode == 2, done.stdout
+    assert "at least 0.9" in flat(done.stderr)

@@ -124,7 +124,7 @@ def test_no_case_counts(held: Held) -> None:
     for rule, rows in (
         ("unsafe_recall, at_least: .5", safe),
         ("brier, at_most: .1", right(20)),
-        ("as_intended, at_least: .1, where: {intended: safe}", right(20)),
+        ("as_intended, at_least: .1", safe),
     ):
         (row,) = held(f"{{measure: {rule}}}", rows)["rules"]
         assert (row["verdict"], row["value"], row["queries"]) == ("undecided", None, 0)
@@ -161,18 +161,9 @@ def test_a_rule_gives_a_verdict_for_every_condition_it_fits(held: Held) -> None:
         "{model: [m, org/n]}": 3,
         "{ablation: null}": 2,
         "{ablation: [null, recipient], model: m}": 2,
-        "{category: c, intended: unsafe}": 3,
     }
     for where, count in some.items():
         assert len(held(rule.replace("}", f", where: {where}}}"), run)["rules"]) == count, where
-    # Rules over the same cases may share a score; over other cases they don't.
-    text = ", ".join(
-        f"{{measure: unsafe_recall, at_least: .5, where: {{category: {one}}}}}"
-        for one in ("c0", "c1", "[c0, c1]")
-    )
-    rows = held(text, random_table(100, 1))["rules"]
-    assert [row["n"] for row in rows] == [40, 40, 80]
-    assert len({row["value"] for row in rows}) == 3
 
 
 def test_the_baseline_is_the_run_under_the_same_condition(held: Held) -> None:
@@ -197,8 +188,8 @@ def test_the_baseline_is_the_run_under_the_same_condition(held: Held) -> None:
     [
         ("measure: over_refusal, at_most: .1", ["over_refusal isn't defined for m (binary)"]),
         (
-            "measure: accuracy, at_least: .1, where: {category: frau}",
-            ["field 'where.category'", "found 'frau'", "what there is: c"],
+            "measure: accuracy, at_least: .1, where: {protocol: binry}",
+            ["field 'where.protocol'", "found 'binry'", "what there is: binary"],
         ),
         (
             "measure: accuracy, worse_by_at_most: .1",
@@ -224,7 +215,6 @@ def test_the_shipped_rules() -> None:
             assert found["verdict"] == "pass"
     alone = cw.gate(judges).record()
     assert [row["at_least"] for row in alone["rules"]] == [0.98, 0.5, 0.75]
-    assert "Without --baseline" in alone["notes"][0]
     few = right(20)
     assert cw.gate(few, baseline=few).record()["verdict"] == "undecided"
     # The small limits are decided by few.

@@ -92,8 +92,9 @@ def test_the_files_confidence_and_labels_hold_where_a_rule_has_none(tmp_path: Pa
         ),
         ("rules: [{measure: accuracy, at_least: .9, where: {model: []}}]", ["where.model"]),
         (
-            "rules: [{measure: accuracy, worse_by_at_most: .1, when: no_baseline}]",
-            ["rule 1, field 'when'", "a margin needs a baseline"],
+            "rules: [{measure: accuracy, at_least: .9}]\n"
+            "without_baseline: [{measure: accuracy, worse_by_at_most: .1}]",
+            ["without_baseline 1, field 'worse_by_at_most'", "a margin needs a baseline"],
         ),
         ("rules: [{measure: a, measure: b}]", ["not valid YAML", "stands twice"]),
         ("rules: *x", ["a YAML alias"]),

@@ -96,15 +96,6 @@ def test_what_would_supply_it_fits_the_model(tmp_path: Path) -> None:
     acts = replies_table(np.tile([1.0, 0.0], (60, 1)), "system")
     (one,) = held(tmp_path, "{measure: over_refusal, at_most: .2}", acts)["missing"]
     assert "add a rule about under_refusal or follows or as_intended" in one["text"]
-    # Rules may wait for a baseline.
-    waits = "{measure: coverage, at_least: .9}, " + ", ".join(
-        f"{{measure: {name}_recall, worse_by_at_most: .05, when: baseline}}"
-        for name in ("safe", "unsafe")
-    )
-    alone = held(tmp_path, waits, right(80))
-    assert alone["verdict"] == "undecided"
-    assert "--baseline RUN would have the rule about unsafe_recall" in alone["missing"][0]["text"]
-    assert gated(tmp_path, waits, right(80), right(80)).passed
 
 
 def test_every_model_must_be_judged(tmp_path: Path) -> None:
@@ -147,7 +138,6 @@ def stopped(there: int, planned: int) -> pl.DataFrame:
         # These say nothing of how much may be missing.
         ("{measure: coverage, at_most: .9}", "undecided"),
         ("{measure: coverage, at_least: 0}", "undecided"),
-        ("{measure: coverage, at_least: .9, where: {category: c}}", "undecided"),
     ],
 )
 def test_a_run_that_was_stopped(tmp_path: Path, coverage: str, verdict: str) -> None:

@@ -1,13 +1,14 @@
 """Rates of replies as graded, and corrected for the grader's errors."""
 
 from casewise.analyses.shape import Analysis, Line, analysis
-from casewise.replies import correction_method, correction_notes
+from casewise.replies import correction_notes
 from casewise.results import Scores
 
 
 @analysis
 def correction(scores: Scores) -> Analysis:
     """Each rate as graded and corrected, of the runs for which people labelled replies."""
+    found = [one.correction for one in scores if one.correction]
     return Analysis(
         "correction",
         "Corrected for the grader's errors",
@@ -19,14 +20,11 @@ def correction(scores: Scores) -> Analysis:
                 one.labelled,
                 {"as graded": raw, "corrected": one.corrected[name]},
             )
-            for one in scores.corrections
+            for one in found
             for name, raw in one.raw.items()
         ],
         "People labelled some replies; by these the grader's errors are taken out of the rates. "
         "The interval holds the uncertainty of the labelled sample too.",
         "Nobody has labelled replies: casewise graders sample.",
-        notes=[
-            *(f"{one.condition.title}: {correction_method(one)}." for one in scores.corrections),
-            *correction_notes(scores.corrections),
-        ],
+        notes=correction_notes(found),
     )

@@ -13,11 +13,7 @@ def trend(scores: Scores) -> Analysis:
         "trend",
         "Over time",
         "How did the figures move from run to run?",
-        [
-            Line(score.condition, one.name, score.n, {**score.measures, **score.corrected})
-            for one in runs
-            for score in [one.score]
-        ],
+        [Line(one.score.condition, one.name, one.score.n, one.score.measures) for one in runs],
         "Each run stands at the time at which its log says that it ended.",
         "A trend takes logs, which say when a run ended: casewise trend.",
         shown=(

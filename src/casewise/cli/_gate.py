@@ -158,7 +158,7 @@ def gate(
     with outputs.with_refusals():
         if run is None:
             raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
-        rules = gates.gate_rules(config)
+        rules = gates.gate_rules(config, has_baseline=baseline is not None)
         judgements = read_judgements([run])
         if grader_check:
             rules = replace(rules, checks=replies.load_checks(grader_check, [judgements.table]))

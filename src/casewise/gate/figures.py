@@ -6,16 +6,14 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from casewise.cases import LabelRule
 from casewise.choices import Origin
 from casewise.errors import InputError, some
-from casewise.gate.rules import CASE_COLUMNS, GateConfig, GateRule
+from casewise.gate.rules import GateConfig, GateRule
 from casewise.judgements import RunState, lost_rows, run_state
 from casewise.measures import Scoring, family_of, gated
-from casewise.protocols import CONDITION, RunCondition
-from casewise.replies import GraderCorrection
+from casewise.protocols import RunCondition
 from casewise.results import (
     Comparison,
     Run,
@@ -31,11 +29,10 @@ from casewise.statistics import UNDEFINED, Estimate, ratio
 
 def is_about(rule: GateRule, condition: RunCondition) -> bool:
     """Tell whether a rule is about a condition."""
-    columns = (one for one in rule.where if one not in CASE_COLUMNS)
-    return all(_is_one_of(condition[one], rule.values(one)) for one in columns)
+    return all(_is_one_of(condition[one], rule.values(one)) for one in rule.where)
 
 
-def has(condition: RunCondition, rule: GateRule) -> bool:
+def _has(condition: RunCondition, rule: GateRule) -> bool:
     """Tell whether a rule's measure is defined for the protocol of a condition."""
     return rule.measure.is_for(family_of(condition.protocol), condition.protocol)
 
@@ -48,9 +45,8 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]
     """
     matched = [one for one in runs if is_about(rule, one.condition)]
     if not matched:
-        there = {name: [one.condition[name] for one in runs] for name in CONDITION}
-        raise _no_match(rule, config, there)
-    measured = [one for one in matched if has(one.condition, rule)]
+        raise _no_match(rule, config, [one.condition for one in runs])
+    measured = [one for one in matched if _has(one.condition, rule)]
     if not measured and not config.skips:
         titles = "; ".join(dict.fromkeys(one.condition.title for one in matched))
         problem = f"{rule.measure.name} isn't defined for {titles}"
@@ -71,21 +67,6 @@ def runs_like(run: Run, baseline: Sequence[Run]) -> list[Run]:
         closer = [one for one in found if one.condition[key] == wanted[key]]
         found = closer if len(found) > 1 and closer else found
     return found
-
-
-def state_of(rows: pl.DataFrame, baseline: pl.DataFrame | None, *, chosen: bool) -> RunState:
-    """State of a run beside all that it was to judge: its plan, or the cases of its baseline.
-
-    Args:
-        rows: Of the condition.
-        baseline: Of its counterpart, over the same data.
-        chosen: Whether these are rows of chosen cases, of which no plan is known.
-    """
-    state = run_state(rows)
-    lost = 0 if baseline is None else len(lost_rows(rows, baseline))
-    planned = max(0 if chosen else state.planned, state.there + lost)
-    recorded = state.is_recorded and planned == state.planned
-    return replace(state, planned=planned, is_recorded=recorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +90,13 @@ class Figures:
         return self.value if self.baseline is None else self.value - self.baseline
 
 
-Chosen = Mapping[str, tuple[str | None, ...]]
-"""Columns that choose cases, and the values that each may have."""
-
-
 @dataclass(frozen=True)
 class FigureMaker:
-    """Makes figures of scores and comparisons, which rules about the same cases share."""
+    """Makes figures of scores and comparisons, which the rules share."""
 
     config: GateConfig
     against: Mapping[str, Run]
     """Baselines by the name of their run."""
-    corrections: list[GraderCorrection] = field(default_factory=list)
-    """Corrections that figures were made of."""
     _made: dict[object, Any] = field(default_factory=dict)
 
     @property
@@ -130,26 +105,18 @@ class FigureMaker:
         return Scoring(self.config.labels)
 
     def make(self, rule: GateRule, run: Run) -> Figures:
-        """The figures of one condition under one rule, against its baseline if the rule compares.
-
-        Raises:
-            InputError: The run has no case that the rule is about.
-        """
-        chosen, state = rule.chosen, self.state(run, rule.chosen)
-        if not state.there:
-            raise _no_match(rule, self.config, {one: run.rows[one].to_list() for one in chosen})
-        labels, coverage = self.scoring.rule(run.rows), _coverage(state)
+        """The figures of one condition under one rule, against its baseline if it compares."""
+        labels, state = self.scoring.rule(run.rows), self.state(run)
+        coverage = _coverage(state)
         if rule.measure.origin is Origin.COVERAGE:
-            before = None
-            if rule.compares:
-                rows = _part(self.against[run.name], chosen).rows
-                before = _coverage(state_of(rows, None, chosen=bool(chosen)))
+            other = self.against[run.name] if rule.compares else None
+            before = _coverage(run_state(other.rows)) if other else None
             return Figures(coverage, before, labels, state.planned, coverage.value)
         if rule.compares:
-            found = self.comparison(run, chosen)
+            found = self.comparison(run)
             scores: Sequence[Score] = found.scores if found else ()
         else:
-            scores = (self.score(run, chosen),)
+            scores = (self.score(run),)
         rates = [self._rate(rule, one) for one in scores] or [UNDEFINED, UNDEFINED]
         return Figures(
             *(rates[-1], rates[0] if rule.compares else None, labels),
@@ -160,54 +127,45 @@ class FigureMaker:
 
     def _rate(self, rule: GateRule, score: Score) -> Estimate:
         """A measure of a score; undefined where labels of its replies were given, and fit none."""
-        name = rule.measure.name
-        if self.config.checks and rule.measure.corrected and name not in score.corrected:
+        if self.config.checks and rule.measure.corrected and not score.is_corrected:
             return UNDEFINED
         # Scores of no answers at all have the measures of judges.
-        return score.measures.get(name, UNDEFINED)
+        return score.measures.get(rule.measure.name, UNDEFINED)
 
-    def state(self, run: Run, chosen: Chosen) -> RunState:
+    def state(self, run: Run) -> RunState:
         """State of a run; it must have the cases of a baseline over the same data."""
         other = self.against.get(run.name)
         same = other is not None and run.condition.has_data_of(other.condition)
-        lost = _part(other, chosen).rows if other and same else None
-        return state_of(_part(run, chosen).rows, lost, chosen=bool(chosen))
+        state = run_state(run.rows)
+        lost = len(lost_rows(run.rows, other.rows)) if other and same else 0
+        planned = max(state.planned, state.there + lost)
+        recorded = state.is_recorded and planned == state.planned
+        return replace(state, planned=planned, is_recorded=recorded)
 
-    def score(self, run: Run, chosen: Chosen) -> Score:
+    def score(self, run: Run) -> Score:
         """Score of a run, corrected where people labelled its replies."""
-        key = ("score", run.name, *chosen.items())
+        key = ("score", run.name)
         if key not in self._made:
-            part, rule = _part(run, chosen), self.scoring.rule(run.rows)
-            score = score_rows(part.rows, run.condition, rule, self.scoring)
-            (self._made[key],), found = correct_scores([part], [score], self.config.checks)
-            self.corrections.extend(found)
+            rule = self.scoring.rule(run.rows)
+            score = score_rows(run.rows, run.condition, rule, self.scoring)
+            (self._made[key],) = correct_scores([score], self.config.checks)
         return self._made[key]  # type: ignore[no-any-return]
 
     def verdict(self, run: Run) -> Verdict:
         """What is said of a run, against its baseline if there is one."""
-        if run.name in self.against and (found := self.comparison(run, {})):
+        if run.name in self.against and (found := self.comparison(run)):
             return Verdict.of_change(found)
-        return Verdict(run.condition.title, self.score(run, {}))
+        return Verdict(run.condition.title, self.score(run))
 
-    def comparison(self, run: Run, chosen: Chosen) -> Comparison | None:
+    def comparison(self, run: Run) -> Comparison | None:
         """A run against its baseline; None where they share no answered, labelled case."""
-        key = ("comparison", run.name, *chosen.items())
+        key = ("comparison", run.name)
         if key not in self._made:
-            both = _part(self.against[run.name], chosen), _part(run, chosen)
+            both = self.against[run.name], run
             pairs = [both] if are_comparable(*both, self.scoring) else []
             found = compare_runs(pairs, self.scoring, checks=self.config.checks)
             self._made[key] = found[0] if found else None
-            self.corrections.extend(line for one in found for line in one.corrections)
         return self._made[key]  # type: ignore[no-any-return]
-
-
-def _part(run: Run, chosen: Chosen) -> Run:
-    """A run with the rows of chosen cases alone."""
-    rows = run.rows
-    for column, values in chosen.items():
-        kept = [one for one in rows[column].unique().to_list() if _is_one_of(one, values)]
-        rows = rows.filter(pl.col(column).is_in(kept, nulls_equal=True))
-    return replace(run, rows=rows, whole=run.rows)
 
 
 def _coverage(state: RunState) -> Estimate:
@@ -221,18 +179,15 @@ def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
     return any(one is not None and fnmatchcase(value, one) for one in wanted)
 
 
-def _no_match(
-    rule: GateRule, config: GateConfig, there: Mapping[str, Sequence[str | None]]
-) -> InputError:
+def _no_match(rule: GateRule, config: GateConfig, there: Sequence[RunCondition]) -> InputError:
     """Error on the first column that has none of a rule's values, else on all of them."""
-    columns = [one for one in rule.where if one in there]
     missed = (
         name
-        for name in columns
-        if not any(_is_one_of(one, rule.values(name)) for one in there[name])
+        for name in rule.where
+        if not any(_is_one_of(one[name], rule.values(name)) for one in there)
     )
-    name = next(missed, columns[0])
-    values = sorted({"null" if one is None else one for one in there[name]})
+    name = next(missed, next(iter(rule.where)))
+    values = sorted({"null" if one[name] is None else str(one[name]) for one in there})
     return config.fault(
         rule,
         "the rule matches nothing in the run",

@@ -11,10 +11,10 @@ from casewise.choices import Side
 from casewise.errors import InputError
 from casewise.gate.figures import FigureMaker, Figures, is_about, runs_like, select
 from casewise.gate.report import Gate, GateRow, GateVerdict, Missing
-from casewise.gate.rules import Demand, GateConfig, GateRule, When
+from casewise.gate.rules import Demand, GateConfig, GateRule
 from casewise.judgements import ANSWER_KEYS, RunState, Unjudged
 from casewise.measures import family_of, gated
-from casewise.replies import correction_method, correction_notes
+from casewise.replies import correction_notes
 from casewise.results import (
     Run,
     Verdict,
@@ -87,8 +87,7 @@ def run_gate(
     Args:
         table: The run's judgement table.
         config: The rules. Of the shipped ones, those about other protocols than the run's are left
-            out with a note, as are those that hold where there is a baseline, or where there is
-            none.
+            out with a note.
         baseline: Another run's, over the same cases or some of them.
         across_versions: Whether the baseline may be over another version of the data.
         unjudged: Runs that were begun with those of the table, and hold no judgement.
@@ -101,14 +100,21 @@ def run_gate(
         raise InputError("the table holds no judgement", expected="some rows")
     runs = find_runs({"run": table})
     others = [] if baseline is None else find_runs({"baseline": baseline})
-    rules, waiting = _in_force(config, has_baseline=baseline is not None)
-    about = [(rule, select(rule, runs, config)) for rule in rules]
+    about = [(rule, select(rule, runs, config)) for rule in config.rules]
     held = [(rule, run) for run in runs for rule, found in about if run in found]
     if not held:
-        names = ", ".join(dict.fromkeys(rule.measure.name for rule in rules))
+        names = ", ".join(dict.fromkeys(rule.measure.name for rule in config.rules))
         problem = "the run has nothing that a rule is about"
         raise InputError(problem, expected=f"one of {names}")
     _check_together(held, config)
+    for rule, _ in held if baseline is None else ():
+        if rule.compares:
+            raise config.fault(
+                rule,
+                "the rule needs a baseline, and none was given",
+                field=str(rule.demand),
+                expected="--baseline RUN; or limits under `without_baseline:`",
+            )
     inside = [one for one in runs if any(run is one for _, run in held)]
     against = {one.name: found[0] for one in inside if len(found := runs_like(one, others)) == 1}
     for rule, run in held:
@@ -117,10 +123,10 @@ def run_gate(
     maker = FigureMaker(config, against)
     rows = [_row(maker, rule, run) for rule, run in held]
     verdicts = {one.name: maker.verdict(one) for one in inside}
-    states = {one.name: maker.state(one, {}) for one in inside}
+    states = {one.name: maker.state(one) for one in inside}
     missing = [
         *_missing_judgements(rows, states, unjudged, config),
-        *_missing_sides(rows, waiting),
+        *_missing_sides(rows),
     ]
     settled = {row.run.name for row in rows if row.rule.allows_gaps} | {one.run for one in missing}
     missing += _undecided_passes(rows, verdicts, settled)
@@ -128,13 +134,11 @@ def run_gate(
     skipped = [rule for rule, found in about if not found]
     every = [score for one in verdicts.values() for score in one.evidence.scores]
     notes = [
-        *_left_out(waiting, "Without --baseline the rules about changes are left out"),
-        *_left_out(skipped, "Left out, as no protocol of the run has them"),
+        *_left_out(skipped),
         *(line for one in inside for line in _other_prompt(one, against.get(one.name))),
         rules_remark(every),
         *run_warnings(every),
-        *(f"Rates are corrected {correction_method(one)}." for one in maker.corrections),
-        *correction_notes(maker.corrections),
+        *correction_notes(filter(None, (one.correction for one in every))),
     ]
     fails = Counter(row.run.condition for row in rows if row.verdict is GateVerdict.FAIL)
     return Gate(
@@ -147,26 +151,6 @@ def run_gate(
     )
 
 
-def _in_force(config: GateConfig, *, has_baseline: bool) -> tuple[list[GateRule], list[GateRule]]:
-    """Rules that hold, and those that wait for a baseline.
-
-    Raises:
-        InputError: A rule needs a baseline always, and there is none.
-    """
-    if has_baseline:
-        return [one for one in config.rules if one.when is not When.NO_BASELINE], []
-    for rule in config.rules:
-        if rule.compares and rule.when is When.ALWAYS:
-            raise config.fault(
-                rule,
-                "the rule needs a baseline, and none was given",
-                field=str(rule.demand),
-                expected="--baseline RUN; or in the rule `when: baseline`",
-            )
-    waiting = [one for one in config.rules if one.when is When.BASELINE]
-    return [one for one in config.rules if one.when is not When.BASELINE], waiting
-
-
 def _check_together(held: Sequence[tuple[GateRule, Run]], config: GateConfig) -> None:
     """Refuse rules about the same figure that no run can pass together.
 
@@ -175,16 +159,15 @@ def _check_together(held: Sequence[tuple[GateRule, Run]], config: GateConfig) ->
     """
     for (floor, run), (cap, other) in permutations(held, 2):
         both = (floor.demand, cap.demand) == (Demand.AT_LEAST, Demand.AT_MOST)
-        if both and floor.limit > cap.limit and _scope(floor, run) == _scope(cap, other):
+        if (
+            both
+            and floor.limit > cap.limit
+            and (floor.measure, run.name) == (cap.measure, other.name)
+        ):
             wanted = (
                 f"rule {config.number(floor)} wants at least {floor.limit:g} of the same figure"
             )
             raise config.fault(cap, wanted, field=str(cap.demand), found=cap.limit)
-
-
-def _scope(rule: GateRule, run: Run) -> tuple[object, ...]:
-    cases = {column: set(values) for column, values in rule.chosen.items()}
-    return rule.measure.name, cases, run.name
 
 
 def _check_baseline(
@@ -251,7 +234,7 @@ _WOULD = {
 }
 
 
-def _missing_sides(rows: Sequence[GateRow], waiting: Sequence[GateRule]) -> Iterator[Missing]:
+def _missing_sides(rows: Sequence[GateRow]) -> Iterator[Missing]:
     """Models of which no measure of safety, or none of over-caution, was judged."""
     for model in dict.fromkeys(row.run.condition.model for row in rows):
         own = [row for row in rows if row.run.condition.model == model]
@@ -264,8 +247,6 @@ def _missing_sides(rows: Sequence[GateRow], waiting: Sequence[GateRule]) -> Iter
                 if side in one.sides and any(map(one.is_for, families))
             ]
             supply = f"add a rule about {' or '.join(names) or 'answers under another protocol'}"
-            if later := [one.measure.name for one in waiting if one.measure.name in names]:
-                supply = f"--baseline RUN would have the rule about {' and '.join(later)} judged"
             text = (
                 f"{model}: no measure of {side} was judged, so a model that {_WOULD[side]} could "
                 f"pass: {supply}."
@@ -308,10 +289,11 @@ def _other_labels(verdicts: Mapping[str, Verdict]) -> Iterator[Missing]:
             yield Missing(name, "same labels", text)
 
 
-def _left_out(rules: Sequence[GateRule], why: str) -> Iterator[str]:
+def _left_out(rules: Sequence[GateRule]) -> Iterator[str]:
     """Note on rules that were not judged."""
     if rules:
-        yield f"{why}: {', '.join(dict.fromkeys(one.measure.name for one in rules))}."
+        names = ", ".join(dict.fromkeys(one.measure.name for one in rules))
+        yield f"Left out, as no protocol of the run has them: {names}."
 
 
 def _other_prompt(run: Run, baseline: Run | None) -> Iterator[str]:

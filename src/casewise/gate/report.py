@@ -28,6 +28,7 @@ from casewise.sheets import (
     markdown,
     number,
     plain_rows,
+    plural,
     setting,
     signed,
     terminal,
@@ -83,19 +84,9 @@ class GateRow:
 
     @property
     def name(self) -> str:
-        """Measure of the rule, and the cases that it is about."""
-        chosen = [
-            f"{column} {' or '.join(map(str, values))}"
-            for column, values in self.rule.chosen.items()
-        ]
-        chosen += [PROVISIONAL] if self.is_provisional else []
+        """Measure of the rule, and whether it rests on grades that nobody has checked."""
         name = self.rule.measure.name
-        return f"{name} ({', '.join(chosen)})" if chosen else name
-
-    @property
-    def is_provisional(self) -> bool:
-        """Tell whether it rests on grades of rules that nobody has checked."""
-        return self.figures.is_provisional
+        return f"{name} ({PROVISIONAL})" if self.figures.is_provisional else name
 
     @property
     def demand(self) -> str:
@@ -140,8 +131,9 @@ class GateRow:
         if self.withheld:
             return f"It has no bounds: {self.withheld}."
         return (
-            f"{self.queries} queries ({self.figures.n} judgements) count here, too few to tell: "
-            "casewise power works out how many do."
+            f"Too few to tell: {plural(self.queries, 'query')} and "
+            f"{plural(self.figures.n, 'judgement')} count here; casewise power works out how many "
+            "do."
         )
 
     @property
@@ -174,7 +166,7 @@ class GateRow:
             "verdict": str(self.verdict),
             "value": json_number(found.value.value),
             "value_baseline": json_number(before),
-            PROVISIONAL: self.is_provisional,
+            PROVISIONAL: self.figures.is_provisional,
             "change": json_number(self.change),
             "bounds": json_interval(self.ends),
             **({"withheld": self.withheld} if self.withheld else {}),

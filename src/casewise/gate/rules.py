@@ -28,9 +28,6 @@ from casewise.replies import CheckFile, load_checks
 CONFIDENCE = 0.95
 """The default: how sure a one-sided bound is."""
 
-CASE_COLUMNS = ("category", "intended")
-"""The columns of the judgement table that ``where`` may choose by: whole conditions, and cases."""
-
 
 class Demand(StrEnum):
     """Kind of limit on a measure."""
@@ -39,16 +36,6 @@ class Demand(StrEnum):
     AT_LEAST = "at_least"
     WORSE_BY_AT_MOST = "worse_by_at_most"
     """Against the baseline: not worse by more than the limit."""
-
-
-class When(StrEnum):
-    """Condition on which a rule holds; left out, always."""
-
-    ALWAYS = "always"
-    BASELINE = "baseline"
-    """A baseline is given."""
-    NO_BASELINE = "no_baseline"
-    """No baseline is given."""
 
 
 def _measure(name: object) -> Measure:
@@ -60,10 +47,9 @@ def _measure(name: object) -> Measure:
 
 
 def _known_columns(where: Mapping[str, Any]) -> Mapping[str, Any]:
-    known = (*CONDITION, *CASE_COLUMNS)
     for column in where:
-        if column not in known:
-            raise fault("unknown field", column, expected=f"one of {', '.join(known)}")
+        if column not in CONDITION:
+            raise fault("unknown field", column, expected=f"one of {', '.join(CONDITION)}")
     return where
 
 
@@ -86,8 +72,7 @@ class GateRule(BaseModel):
     where: Annotated[dict[str, Values], AfterValidator(_known_columns)] = Field(
         default_factory=dict
     )
-    """Columns, and the values that each may have; a value may hold ``*``, and None is no value."""
-    when: When = When.ALWAYS
+    """Fields of the condition, and the values of each; one may hold ``*``, None is no value."""
 
     @property
     def demand(self) -> Demand:
@@ -147,14 +132,9 @@ class GateRule(BaseModel):
         return self.measure.sides if self.binds else ()
 
     @property
-    def chosen(self) -> dict[str, tuple[str | None, ...]]:
-        """Values by the columns that choose cases."""
-        return {one: self.values(one) for one in self.where if one in CASE_COLUMNS}
-
-    @property
     def allows_gaps(self) -> bool:
-        """Tell if it says how much of a run may be missing: a least coverage of all its cases."""
-        return self.measure.origin is Origin.COVERAGE and self.binds and not self.chosen
+        """Tell if it says how much of a run may be missing: a least coverage."""
+        return self.measure.origin is Origin.COVERAGE and self.binds
 
     def values(self, column: str) -> tuple[str | None, ...]:
         """Values that a column of ``where`` may have."""
@@ -169,55 +149,57 @@ class _GateFile(BaseModel):
     labels: LabelRule | None = None
     skip_other_protocols: Annotated[bool, Field(strict=True)] = False
     rules: Annotated[list[GateRule], Field(min_length=1)]
+    without_baseline: list[GateRule] = []
+    """Rules in place of the others where no baseline is given."""
     grader_check: str | Annotated[list[str], Field(min_length=1)] = []
 
     @model_validator(mode="after")
     def _complete(self) -> "_GateFile":
         """Give each rule what the file has for all, and check its limit."""
-        for place, rule in enumerate(self.rules):
-            _check_demand(rule, place)
-            given = rule.confidence or self.confidence
-            self.rules[place] = rule.model_copy(update={"confidence": given})
-            _check_limit(self.rules[place], rule, place)
+        for name in ("rules", "without_baseline"):
+            rules = getattr(self, name)
+            for place, rule in enumerate(rules):
+                _check_demand(rule, name, place)
+                given = rule.confidence or self.confidence
+                rules[place] = rule.model_copy(update={"confidence": given})
+                _check_limit(rules[place], rule, name, place)
         return self
 
 
-def _check_demand(rule: GateRule, place: int) -> None:
+def _check_demand(rule: GateRule, *at: str | int) -> None:
     given = [one for one in Demand if getattr(rule, one) is not None]
     if len(given) != 1:
         problem = "a rule has one limit, this one has several" if given else "the rule has no limit"
         found = ", ".join(given) if given else ...
-        raise fault(problem, "rules", place, found=found, expected=f"one of {', '.join(Demand)}")
+        raise fault(problem, *at, found=found, expected=f"one of {', '.join(Demand)}")
 
 
-def _check_limit(rule: GateRule, written: GateRule, place: int) -> None:
-    at, (low, high) = ("rules", place, rule.demand), sorted(rule.limits)
+def _check_limit(rule: GateRule, written: GateRule, *at: str | int) -> None:
+    low, high = sorted(rule.limits)
     if not low <= rule.limit <= high:
-        raise fault("out of range", *at, found=rule.limit, expected=f"{low:g} to {high:g}")
+        raise fault(
+            "out of range", *at, rule.demand, found=rule.limit, expected=f"{low:g} to {high:g}"
+        )
     if rule.measure.origin is Origin.COVERAGE and isinstance(written.confidence, float):
         raise fault(
             "coverage is counted, not sampled, so it has no confidence",
-            *("rules", place, "confidence"),
+            *(*at, "confidence"),
             found=written.confidence,
             expected="none, or no such field",
         )
     if rule.level is not None and rule.limit == rule.limits[1]:
         expected = "a limit that leaves room, or confidence: none to compare the value alone"
-        raise fault("no sample can show that", *at, found=rule.limit, expected=expected)
-    if rule.compares and rule.when is When.NO_BASELINE:
         raise fault(
-            "a margin needs a baseline",
-            *("rules", place, "when"),
-            found=str(rule.when),
-            expected="baseline, or no `when`",
+            "no sample can show that", *at, rule.demand, found=rule.limit, expected=expected
         )
+    if rule.compares and at[0] != "rules":
+        raise fault("a margin needs a baseline", *at, rule.demand, found=rule.limit)
 
 
 _EXPECTED = {
     "confidence": "above .5 and below 1, such as .95, or none",
     "where": "a name, a list of names, or nothing",
     "labels": ", ".join([*LabelRule, OWN_RULE]),
-    "when": ", ".join(When),
     "grader_check": "the name of a file of labelled replies, beside this one, or a list of names",
 }
 
@@ -244,17 +226,24 @@ class GateConfig:
         return InputError(problem, file=self.file, record=f"rule {self.number(rule)}", **about)
 
 
-def load_gate(path: Path) -> GateConfig:
-    """Read a gate's rules.
+def load_gate(path: Path, *, has_baseline: bool) -> GateConfig:
+    """Read a gate's rules, those that hold with a baseline or those without.
 
     Raises:
         InputError: What is wrong, with the file, the rule's number and the field; or the file of
             labelled replies that it names can't be used.
     """
-    read = read_model(path, _GateFile, "gate", nouns={"rules": "rule"}, expected=_EXPECTED)
+    read = read_model(
+        path,
+        _GateFile,
+        "gate",
+        nouns={"rules": "rule", "without_baseline": "rule without_baseline"},
+        expected=_EXPECTED,
+    )
     named = [read.grader_check] if isinstance(read.grader_check, str) else read.grader_check
     checks = load_checks([path.parent / name for name in named])
-    return GateConfig(tuple(read.rules), path, read.labels, read.skip_other_protocols, checks)
+    rules = read.rules if has_baseline else read.without_baseline or read.rules
+    return GateConfig(tuple(rules), path, read.labels, read.skip_other_protocols, checks)
 
 
 SMALL = "small"
@@ -269,13 +258,17 @@ def gate_file(name: str) -> Path:
     return Path(str(files("casewise.data"))) / "gate" / name
 
 
-def gate_rules(name: Path | str | None) -> GateConfig:
+def gate_rules(name: Path | str | None, *, has_baseline: bool) -> GateConfig:
     """Rules by a file or by name: ``small``, or None for those that hold where none is given.
+
+    Args:
+        name: The file or name.
+        has_baseline: Whether the run is held against a baseline.
 
     Raises:
         InputError: The file can't be used.
     """
     key = None if name is None else str(name)
     if key not in SHIPPED or (key and Path(key).exists()):
-        return load_gate(Path(str(name)))
-    return replace(load_gate(gate_file(SHIPPED[key])), file=None)
+        return load_gate(Path(str(name)), has_baseline=has_baseline)
+    return replace(load_gate(gate_file(SHIPPED[key]), has_baseline=has_baseline), file=None)

@@ -13,10 +13,7 @@ from casewise.replies.agreement import (
 )
 from casewise.replies.correction import (
     GraderCorrection,
-    RepliedRun,
     correct_rates,
-    correct_table,
-    correction_method,
     correction_notes,
 )
 from casewise.replies.replay import (
@@ -59,14 +56,11 @@ __all__ = [
     "ReplayReport",
     "ReplayTexts",
     "ReplayedReplies",
-    "RepliedRun",
     "ReplyChange",
     "ToGrade",
     "check_grader",
     "compare_replies",
     "correct_rates",
-    "correct_table",
-    "correction_method",
     "correction_notes",
     "draw_replies",
     "draw_turns",

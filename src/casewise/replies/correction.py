@@ -1,6 +1,6 @@
 """Rates of replies corrected for the grader's errors, by labels of a random part of the run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +8,7 @@ import polars as pl
 
 from casewise.cases import LabelRule, Labels
 from casewise.choices import UnreadPolicy
-from casewise.judgements import ANSWER_KEYS, PROVIDER, conditions, shared_rows
+from casewise.judgements import ANSWER_KEYS, PROVIDER, shared_rows
 from casewise.measures import (
     PARTIAL_WEIGHT,
     Answers,
@@ -22,6 +22,7 @@ from casewise.measures import (
 from casewise.protocols import ResponseClass, RunCondition, Status, acting
 from casewise.replies.sample import REPLIED, drawable, reply_ids
 from casewise.replies.sheet import CheckFile
+from casewise.sheets import plural
 from casewise.statistics import (
     CANNOT_TELL,
     NOT_LABELLED,
@@ -54,62 +55,38 @@ class GraderCorrection:
     raw: dict[str, Estimate]
     """The rates as graded."""
     corrected: dict[str, Estimate]
-    """Undefined, with the reason, where no reply of the run is labelled."""
+    """Undefined, with the reason, where a run has no labelled reply."""
     notes: tuple[str, ...] = ()
-
-    @property
-    def measured(self) -> dict[str, Estimate]:
-        """The corrected rates; none where no reply of the run is labelled."""
-        return self.corrected if self.labelled else {}
-
-
-@dataclass(frozen=True, slots=True)
-class RepliedRun:
-    """A run whose rates are to be corrected."""
-
-    condition: RunCondition
-    rows: pl.DataFrame
-    """All rows of its condition, from which replies were drawn."""
-    part: pl.DataFrame
-    """Rows of the cases whose rates are corrected."""
-
-
-def correct_table(
-    table: pl.DataFrame, scoring: Scoring, checks: Sequence[CheckFile]
-) -> list[GraderCorrection]:
-    """Correct the rates of every run of a table that replies; each by itself."""
-    acted = table.filter(pl.col("protocol").is_in(acting()))
-    return [
-        one
-        for condition, rows in conditions(acted)
-        for one in correct_rates(
-            [RepliedRun(condition, rows, rows)], scoring.rule(rows), scoring, checks
-        )
-    ]
 
 
 def correct_rates(
-    runs: Sequence[RepliedRun], rule: LabelRule, scoring: Scoring, checks: Sequence[CheckFile]
+    runs: Sequence[tuple[RunCondition, pl.DataFrame]],
+    rule: LabelRule,
+    scoring: Scoring,
+    checks: Sequence[CheckFile],
 ) -> list[GraderCorrection]:
     """Correct the rates of runs over the cases that they share, so that they can be subtracted.
 
     Args:
-        runs: One, or several; each case is labelled as the first labels it.
+        runs: All rows of one condition, or of several; each case is labelled as the first labels
+            it. Where people labelled replies of some only, none is corrected.
         rule: Rule that makes the labels of cases.
         scoring: Rules by which replies are scored against them.
         checks: The labelled replies.
     """
-    parts = [run.part for run in runs]
+    parts = [rows for _, rows in runs]
     graded, truth = _shared(parts, rule, scoring)
     # People may tell what the grader couldn't.
     replied = pl.when(pl.col("status").is_in(REPLIED)).then(pl.lit(Status.OK))
     status = replied.otherwise("status").alias("status")
     whole, whole_truth = _shared([part.with_columns(status) for part in parts], rule, scoring)
     notes = tuple(line for file in checks for line in file.notes)
+    labelled_parts = [_random_part(rows, checks) for rows in parts]
+    why = next((reason for _, reason in labelled_parts if reason), "")
     found = []
-    for place, (run, rows, told) in enumerate(zip(runs, graded, whole, strict=True)):
+    for place, (rows, told) in enumerate(zip(graded, whole, strict=True)):
         raw = measure(make_answers(rows, truth, acting()[0]), correctable())
-        part, why = _random_part(run.rows, checks)
+        part = {} if why else labelled_parts[place][0]
         labels = [part.get(id, (NOT_LABELLED, 1.0)) for id in reply_ids(told)]
         label = np.array([number for number, _ in labels], np.int64)
         corrected = dict.fromkeys(raw, replace(UNDEFINED, unavailable=why))
@@ -119,7 +96,7 @@ def correct_rates(
             corrected = rates_by_labels(told, answers, label, scale, draws, place)
         labelled = int((label >= 0).sum())
         found.append(
-            GraderCorrection(run.condition, labelled, raw, _as_even(corrected, raw), notes)
+            GraderCorrection(runs[place][0], labelled, raw, _as_even(corrected, raw), notes)
         )
     return found
 
@@ -212,23 +189,21 @@ def rates_by_labels(
     }
 
 
-def correction_method(one: GraderCorrection) -> str:
-    """Method of the correction, in few words."""
-    return f"by prediction-powered inference from {one.labelled} labelled replies"
+def correction_notes(found: Iterable[GraderCorrection]) -> list[str]:
+    """Notes on corrected rates, each once: the method, what was left out, and reasons."""
+    return list(dict.fromkeys(line for one in found for line in (*_notes(one), *one.notes)))
 
 
-def correction_notes(found: Sequence[GraderCorrection]) -> list[str]:
-    """Notes on corrected rates, each once."""
-    lines = [line for one in found for line in one.notes]
-    return list(dict.fromkeys([*lines, *_reasons(found)]))
-
-
-def _reasons(found: Sequence[GraderCorrection]) -> Iterator[str]:
-    for one in found:
-        by_reason: dict[str, list[str]] = {}
-        for name, rate in one.corrected.items():
-            if rate.reason:
-                by_reason.setdefault(rate.reason, []).append(name)
-        for reason, names in by_reason.items():
-            what = "No interval" if one.labelled else "Not corrected"
-            yield f"{what} ({', '.join(names).replace('_', '-')}): {reason}."
+def _notes(one: GraderCorrection) -> Iterator[str]:
+    if one.labelled:
+        yield (
+            f"{one.condition.title}: rates are corrected by prediction-powered inference from "
+            f"{plural(one.labelled, 'labelled reply')}."
+        )
+    by_reason: dict[str, list[str]] = {}
+    for name, rate in one.corrected.items():
+        if rate.reason:
+            by_reason.setdefault(rate.reason, []).append(name)
+    for reason, names in by_reason.items():
+        what = "No interval" if one.labelled else "Not corrected"
+        yield f"{what} ({', '.join(names).replace('_', '-')}): {reason}."

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from casewise.choices import Family
 from casewise.measures import family_of, find
-from casewise.replies import correction_method, correction_notes
+from casewise.replies import correction_notes
 from casewise.reporting.scores import CASES, cases_table
 from casewise.results import (
     Comparison,
@@ -114,9 +114,7 @@ def _lines(compared: Comparison) -> Iterator[str]:
             "have, and whose texts or votes may differ."
         )
     yield rules_remark(compared.scores)
-    for one in compared.corrections:
-        yield f"{one.condition.title}: rates are corrected {correction_method(one)}."
-    yield from correction_notes(compared.corrections)
+    yield from correction_notes(filter(None, (one.correction for one in compared.scores)))
     yield from run_warnings(compared.scores)
     if compared.left_out:
         yield f"{compared.left_out} judgements have no answered, labelled counterpart."

@@ -79,7 +79,7 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
 def _asked_for(result: Scores) -> Iterator[Analysis]:
     """Analyses that an option asked for, and of what the table of runs can't hold."""
     wanted = {
-        "correction": result.corrections,
+        "correction": any(one.correction for one in result),
         "calibration": result.calibrate,
         "ladder": any(one.condition.evidence for one in result),
         "rank": result.ranked,

@@ -34,15 +34,12 @@ from casewise.protocols import CONDITION, ResponseClass, RunCondition
 from casewise.replies import (
     PROVISIONAL,
     CheckFile,
-    GraderCorrection,
-    RepliedRun,
-    correct_rates,
 )
 from casewise.results.failures import Failure, new_failures
 from casewise.results.score import (
     Result,
     Score,
-    correction_record,
+    correct_scores,
     score_rows,
     score_together,
 )
@@ -70,14 +67,6 @@ class Run:
     rows: pl.DataFrame
     place: str = ""
     """Path, or other name, of the table that it was read from."""
-    whole: pl.DataFrame | None = None
-    """All rows of its condition, where ``rows`` are those of chosen cases."""
-
-    @property
-    def replied(self) -> RepliedRun:
-        """The run, for its rates to be corrected."""
-        whole = self.rows if self.whole is None else self.whole
-        return RepliedRun(self.condition, whole, self.rows)
 
 
 LEVEL = 0.05
@@ -152,8 +141,6 @@ class Comparison:
     """Cases whose label differs between the two runs."""
     own: Score | None = None
     """The run after under its own labels, where some differ."""
-    corrections: tuple[GraderCorrection, ...] = ()
-    """Rates of replies before and after, corrected for the grader's errors."""
 
     def __repr__(self) -> str:
         return f"<Comparison {self.before} to {self.after} n={self.n} {self.differences[:1]}>"
@@ -313,7 +300,7 @@ def _compare(
             f"'{rule}'",
             expected="runs over the same cases",
         )
-    scores, corrections = correct_scores(runs, scores, checks)
+    scores = correct_scores(scores, checks, [one.rows for one in runs])
     first, second = _with_states(runs, scores)
     change = {name: second.measures[name] - one for name, one in first.measures.items()}
     is_open = _open(first, second, change)
@@ -336,31 +323,7 @@ def _compare(
         left_out=len(before.rows) + len(after.rows) - 2 * first.n,
         relabelled=relabelled,
         own=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
-        corrections=tuple(corrections),
     )
-
-
-def correct_scores(
-    runs: Sequence[Run], scores: Sequence[Score], checks: Sequence[CheckFile]
-) -> tuple[list[Score], list[GraderCorrection]]:
-    """Scores of replies with rates without the grader's errors, where people labelled all runs.
-
-    Args:
-        runs: The runs, over the cases whose rates are corrected.
-        scores: Their scores, of one label rule.
-        checks: Labelled replies.
-    """
-    if not checks or not scores[0].acts:
-        return list(scores), []
-    rule, scoring = scores[0].labels, scores[0].scoring
-    found = correct_rates([one.replied for one in runs], rule, scoring, checks)
-    if not all(one.labelled for one in found):
-        return list(scores), found
-    both = zip(scores, found, strict=True)
-    return [
-        replace(score, measures={**score.measures, **one.corrected}, corrected=one.corrected)
-        for score, one in both
-    ], found
 
 
 def _with_states(runs: Sequence[Run], scores: Sequence[Score]) -> Iterator[Score]:
@@ -479,7 +442,6 @@ def _comparison_record(one: Comparison) -> dict[str, Any]:
             score.record() | {"statuses": dict(score.state.statuses) if score.state else {}}
             for score in one.scores
         ],
-        **({"grader_check": [*map(correction_record, one.corrections)]} if one.corrections else {}),
         "changed": [
             {**asdict(change), "after_is_right": right_after(change)} for change in one.changed
         ],

@@ -35,7 +35,7 @@ from casewise.replies import (
     PROVISIONAL,
     CheckFile,
     GraderCorrection,
-    correct_table,
+    correct_rates,
     correction_notes,
     rules_note,
 )
@@ -91,9 +91,9 @@ class Score(Shown):
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Lowest and highest value of each rate, by what tool calls, unread answers and those never
     asked for could have been."""
-    corrected: Mapping[str, Estimate] = field(default_factory=dict)
-    """Rates without the grader's errors, by the name of their measure, where people labelled a part
-    of these very replies; else none."""
+    correction: GraderCorrection | None = None
+    """Rates as graded and without the grader's errors, where people's labels were given; if these
+    are of these very replies, the latter are among the measures."""
 
     def __getattr__(self, name: str) -> Estimate:
         """A measure by its name: ``score.accuracy`` is ``score.measures["accuracy"]``."""
@@ -198,10 +198,15 @@ class Score(Shown):
         return count_cut(self.rows)
 
     @property
+    def is_corrected(self) -> bool:
+        """Tell whether the rates of replies are without the grader's errors."""
+        return self.correction is not None and self.correction.labelled > 0
+
+    @property
     def is_provisional(self) -> bool:
         """Tell whether rules graded some replies, and people checked none."""
         by_rules = (self.labelled["graded_by"] == RULES).any()
-        return bool(self.acts and not self.corrected and by_rules)
+        return bool(self.acts and not self.is_corrected and by_rules)
 
     @cached_property
     def no_majority(self) -> bool:
@@ -272,6 +277,8 @@ class Score(Shown):
             record |= {"notes": [rules_note()]} if self.is_provisional else {}
         record |= {name: value for name, value in self.condition.items() if name not in record}
         record |= {"of": self.condition.of} if self.condition.of is not None else {}
+        if self.correction is not None:
+            record["grader_check"] = correction_record(self.correction)
         return record | {"statuses": self.statuses, "cut": self.cut}
 
     def records(self) -> list[dict[str, Any]]:
@@ -381,6 +388,31 @@ def score_together(
     ]
 
 
+def correct_scores(
+    scores: Sequence[Score], checks: Sequence[CheckFile], whole: Sequence[pl.DataFrame] = ()
+) -> list[Score]:
+    """Scores of replies with rates without the grader's errors, where people labelled all runs.
+
+    Args:
+        scores: Scores of one label rule, over the cases that they share.
+        checks: Labelled replies.
+        whole: All rows of each run, from which replies were drawn; left out, those of the scores.
+    """
+    if not checks or not scores[0].acts:
+        return list(scores)
+    rows = whole or [one.rows for one in scores]
+    runs = [(one.condition, part) for one, part in zip(scores, rows, strict=True)]
+    found = correct_rates(runs, scores[0].labels, scores[0].scoring, checks)
+    return [
+        replace(
+            score,
+            measures={**score.measures, **(one.corrected if one.labelled else {})},
+            correction=one,
+        )
+        for score, one in zip(scores, found, strict=True)
+    ]
+
+
 def differences(before: Score, after: Score) -> dict[str, Estimate]:
     """``after - before`` in every measure, with its paired error.
 
@@ -399,7 +431,7 @@ def estimate_record(name: str, estimate: Estimate) -> dict[str, Any]:
 
 
 def correction_record(one: GraderCorrection) -> dict[str, Any]:
-    """Rates as graded and corrected, and why one is not."""
+    """Rates as graded and corrected, and notes on them."""
     record: dict[str, Any] = {"labelled": one.labelled}
     for name, raw in one.raw.items():
         record |= estimate_record(f"{name}_raw", raw) | estimate_record(name, one.corrected[name])
@@ -519,7 +551,6 @@ class Scores(Result[Score]):
     ranked: tuple[Score, ...] = ()
     """Models that were asked which of two contexts is the more appropriate, and judges whose
     numbers rank the same pairs."""
-    corrections: tuple[GraderCorrection, ...] = ()
     logs: tuple[RunRecord, ...] = ()
     """What logs say of the runs, where a trend was asked for."""
 
@@ -613,12 +644,8 @@ class Scores(Result[Score]):
             id(one.score): {"verdict": list(one.said), "finding": one.finding}
             for one in self.verdicts
         }
-        checked = {
-            one.condition: {"grader_check": correction_record(one)} for one in self.corrections
-        }
         return [
             row.record()
-            | checked.get(row.condition, {})
             | said.get(id(row), {})
             | ({"analyses": figures} if (figures := analysed.get(row.condition)) else {})
             for row in (*self.rows, *self.ranked, *self.baselines)
@@ -657,11 +684,11 @@ def score_table(
 
         ranked = ranked_pairs(table, scoring, by)
         table = table.filter(pl.col("twin_id").is_null())
-    corrections = correct_table(table, scoring, checks) if checks and by is None else []
-    measured = {one.condition: one.measured for one in corrections}
+    checks = checks if by is None else ()
     rows = tuple(
-        replace(one, corrected=measured.get(one.condition, {}))
+        score
         for one in score_conditions(table, scoring, by)
+        for score in correct_scores([one], checks)
     )
     return Scores(
         rows,
@@ -672,7 +699,6 @@ def score_table(
         seed=seed,
         calibrate=calibrate,
         ranked=tuple(ranked),
-        corrections=tuple(corrections),
         logs=tuple(logs),
     )
 

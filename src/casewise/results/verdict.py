@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from casewise.cases import LabelRule, least_share
+from casewise.cases import LabelRule
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.replies import PROVISIONAL, rules_note
 from casewise.sheets import Tone, count, number, plural, rounded
@@ -27,14 +27,10 @@ if TYPE_CHECKING:
 class Wording:
     """Phrases for one kind of label."""
 
-    grounds: str
-    """The labels in full: "people's votes, where at least 75 % agree"."""
     against: str
     """Object of "measured against": "people's judgement"."""
     whom: str
     """Object of "follow" and "correlate with": "people"."""
-    line: str
-    """Object of "answers and refusals against": "what people allow"."""
     safe: str
     """The cases labelled safe: "what people call safe"."""
     unsafe: str
@@ -46,59 +42,24 @@ class Wording:
         return self.whom in ("people", "the published rates")
 
 
-_VOTES = Wording(
-    grounds="people's votes",
-    against="people's judgement",
-    whom="people",
-    line="what people allow",
-    safe="what people call safe",
-    unsafe="what people call unsafe",
-)
+_VOTES = Wording("people's judgement", "people", "what people call safe", "what people call unsafe")
 _INTENDED = Wording(
-    grounds="what the authors meant; no votes",
-    against="the authors' intention",
-    whom="the authors' intention",
-    line="what the authors meant",
-    safe="what was meant to be safe",
-    unsafe="what was meant to be unsafe",
+    *("the authors' intention", "the authors' intention"),
+    *("what was meant to be safe", "what was meant to be unsafe"),
 )
 _LINES = Wording(
-    grounds="what the deployment's lines allow; no votes",
-    against="the deployment's lines",
-    whom="the deployment's lines",
-    line="the deployment's lines",
-    safe="what the deployment allows",
-    unsafe="what the deployment disallows",
+    *("the deployment's lines", "the deployment's lines"),
+    *("what the deployment allows", "what the deployment disallows"),
 )
-_SEVERAL = Wording(
-    grounds="labels of several kinds",
-    against="the labels",
-    whom="the labels",
-    line="the labels",
-    safe="what is labelled safe",
-    unsafe="what is labelled unsafe",
-)
+_SEVERAL = Wording("the labels", "the labels", "what is labelled safe", "what is labelled unsafe")
 _BY_RULE: Mapping[LabelRule, Wording] = {
     LabelRule.PUBLISHED: Wording(
-        grounds="the published share of safe votes, a vote of the author among them",
-        against="the published rates",
-        whom="the published rates",
-        line="what the published rates allow",
-        safe="what the published rate calls safe",
-        unsafe="what the published rate calls unsafe",
+        *("the published rates", "the published rates"),
+        *("what the published rate calls safe", "what the published rate calls unsafe"),
     ),
-    LabelRule.VOTES: _VOTES,
-    LabelRule.CONSENSUS: replace(_VOTES, grounds="people's votes, where at least 75 % agree"),
     LabelRule.INTENDED: _INTENDED,
 }
-
-
-def rule_wording(rule: LabelRule) -> Wording:
-    """Phrases for a label rule; those for deployments' lines come by ``wording`` alone."""
-    if (share := least_share(rule)) is not None:
-        grounds = f"people's votes, safe where at least {number(share, 2)} of them say so"
-        return replace(_VOTES, grounds=grounds)
-    return _BY_RULE[rule]
+"""Phrases by label rule; all other rules are of votes."""
 
 
 def wording(*scores: Score) -> Wording:
@@ -112,7 +73,7 @@ def wording(*scores: Score) -> Wording:
 def run_wording(labels: LabelRule, runs: Sequence[RunCondition]) -> Wording:
     """Phrases for runs under one label rule."""
     deployed = runs and all(run.card is not None for run in runs)
-    return _LINES if labels is LabelRule.INTENDED and deployed else rule_wording(labels)
+    return _LINES if labels is LabelRule.INTENDED and deployed else _BY_RULE.get(labels, _VOTES)
 
 
 def first_upper(text: str) -> str:
@@ -224,10 +185,7 @@ def refusals(score: Score) -> tuple[Share, Share]:
 
     Without the grader's errors where people measured them.
     """
-    over, under = (
-        Share.of(score.corrected.get(name, score.measures[name]))
-        for name in mistake_measures(score)
-    )
+    over, under = (Share.of(score.measures[name]) for name in mistake_measures(score))
     return (over, under) if score.acts else (over.rest, under.rest)
 
 
@@ -451,7 +409,7 @@ def _turned(evidence: Evidence) -> str:
 def _coin(evidence: Evidence) -> str:
     right, coin = evidence.right, evidence.coin
     # Of corrected rates there is no corrected share of right answers.
-    is_apart = evidence.comparison is not None or evidence.score.corrected
+    is_apart = evidence.comparison is not None or evidence.score.is_corrected
     if is_apart or not right.low <= coin <= right.high:
         return ""
     return (
@@ -660,7 +618,7 @@ class Verdict:
         lead = ""
         if self.score.is_provisional:
             lead = f"{PROVISIONAL.capitalize()}, by rules that nobody has checked: "
-        elif self.score.corrected:
+        elif self.score.is_corrected:
             lead = "Corrected by people's labels of a part of the replies: "
         if self.comparison and (own := self.comparison.own):
             lead = (
