@@ -68,7 +68,6 @@ from casewise.cases.model import (
 from casewise.cases.personal import find_pieces
 from casewise.cases.sets import (
     CaseChange,
-    FieldChange,
     SetDiff,
     SetPart,
     diff_sets,
@@ -87,7 +86,6 @@ __all__ = [
     "CaseSet",
     "Context",
     "EXAMPLE",
-    "FieldChange",
     "GROUPS",
     "Imported",
     "LabelFields",

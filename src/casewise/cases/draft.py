@@ -233,19 +233,19 @@ class _Column:
     @cached_property
     def is_label(self) -> bool:
         """Whether half of its cells are sides, or all are yes and no."""
+        if not self.is_few or _ID.fullmatch(self.name):
+            return False
         told = {_meaning(kind) for kind in self.kinds}
         unknown = sum(n for kind, n in self.kinds.items() if _meaning(kind) == "?")
         are_sides = told & {"safe", "unsafe"} or (told & {"yes", "no"} and not unknown)
         varied = len(told - {"none", "?"}) > 1 or self.is_called(_LABEL)
-        is_id = _ID.fullmatch(self.name) is not None
-        is_other = not self.is_few or is_id or 2 * unknown > self.kinds.total()
-        return bool(are_sides and varied and not is_other)
+        return bool(are_sides and varied and 2 * unknown <= self.kinds.total())
 
     @property
     def is_verdict(self) -> bool:
         """Whether it holds numbers, sides, who gave them, or what people wrote."""
-        told = {_meaning(kind) for kind in self.kinds}
-        says_sides = self.is_few and told & {"safe", "unsafe", "yes", "no"}
+        told = set(map(_meaning, self.kinds)) if self.is_few else set[str]()
+        says_sides = told & {"safe", "unsafe", "yes", "no"}
         is_rater = _RATER.fullmatch(self.name)
         return bool(self.numbers or says_sides or is_rater) or self.is_called(_OF_PEOPLE)
 
