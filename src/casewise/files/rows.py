@@ -405,10 +405,9 @@ def _row_list(data: Any, notes: list[str]) -> Any:
         if others := [name for name, value in data.items() if value is not inner[0]]:
             notes.append(f"no rows are read from {some(list(map(repr, others)))}")
         return _row_list(inner[0], notes)
-    lists = [value for value in values if isinstance(value, list)]
-    if lists == values and all(isinstance(one, dict) for cells in lists for one in cells):
+    if whole == values and all(isinstance(one, dict) for cells in whole for one in cells):
         return [{"key": key, "value": cells} for key, cells in data.items()]
-    if lists == values and len(set(map(len, lists))) == 1:
+    if whole == values and len(set(map(len, whole))) == 1:
         return [dict(zip(data, cells, strict=True)) for cells in zip(*values, strict=True)]
     if not _is_by_key(data):
         return data
