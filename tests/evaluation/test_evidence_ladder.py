@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from support.actors import SAFE, UNSAFE, comply, write_cases
+from support.actors import comply, write_cases
 from support.fake_openai import FakeServer
 
 import casewise as cw
@@ -80,36 +80,6 @@ def test_a_stopped_ladder_goes_on_where_it_stopped(climb: Any, cli: Cli, tmp_pat
     # Two of ten rungs are asked again, and nothing else.
     assert len(climb()) == 2 * 2 * QUERIES
     assert climb() == []
-
-
-def test_what_people_vote_on_is_what_a_rung_shows(cli: Cli, tmp_path: Path) -> None:
-    """Controls: 1b is as long as a claim, 1c is the twin's, 3x claims one and proves the other."""
-    write_cases(tmp_path / "cases.jsonl", QUERIES)
-    shown = {}
-    for rung in ("0", "1", "1b", "1c", "3", "3x", "5"):
-        done = cli("cases", "convert", "cases.jsonl", "rung.jsonl", "--rung", rung)
-        assert done.returncode == 0, done.stderr
-        shown[rung] = cw.load_cases(tmp_path / "rung.jsonl").cases
-    for rung, cases in shown.items():
-        assert all(one.votes is None for one in cases)
-        assert all(any(tag.endswith(f":{rung}") for tag in one.tags) for one in cases)
-    # Without a context of one's own, there is no side.
-    assert [len(shown[rung]) for rung in ("0", "1c", "5")] == [QUERIES, 2 * QUERIES, 2 * QUERIES]
-    assert {one.intended for one in shown["5"]} == {"safe", "unsafe"}
-    assert {one.intended for one in (*shown["0"], *shown["1c"])} == {None}
-    texts = {rung: [str(one.context) for one in cases] for rung, cases in shown.items()}
-    for place, (mark, other) in enumerate([(SAFE, UNSAFE), (UNSAFE, SAFE)] * QUERIES):
-        said = {rung: found[place] for rung, found in texts.items() if rung not in ("0", "1b")}
-        assert mark in said["1"]
-        # Sentences are at most 88 letters long, so the nearest length is within half of that.
-        assert min(abs(len(one) - len(said["1"])) for one in texts["1b"]) <= 44
-        assert mark not in said["1c"] + "".join(texts["1b"])
-        assert other in said["1c"]
-        claim, _, document = said["3x"].partition("'shows'")
-        assert (mark in claim, other in document, mark in document) == (True, True, False)
-        assert mark in said["3"].partition("'shows'")[2]
-    refused = cli("cases", "convert", "cases.jsonl", "rung.jsonl", "--rung", "7")
-    assert (refused.returncode, "no rung '7'" in refused.stderr) == (2, True)
 
 
 OWN = """\

@@ -24,7 +24,7 @@ from casewise.cli._console import (
     working,
     write_out,
 )
-from casewise.cli._main import case_files, contexts, dataset, protocols, reporting
+from casewise.cli._main import case_files, contexts, dataset, reporting
 from casewise.cli._options import (
     argument,
     flag,
@@ -139,35 +139,16 @@ def _page(case: case_files.Case) -> str:
 def convert(
     source: Annotated[str, argument("IN", "A file of cases, or starter.", complete.cases)],
     target: Annotated[Path, argument("OUT", ".jsonl, .yaml or .csv")],
-    rung: Annotated[
-        str | None,
-        option("The rung of a ladder whose words are the context.", metavar="NAME"),
-    ] = None,
-    evidence: Annotated[
-        str,
-        option(
-            "The ladder of --rung: ladder, or a file.",
-            metavar="ladder|FILE",
-            complete=complete.ladders,
-        ),
-    ] = "ladder",
 ) -> None:
     """Convert a file of cases; the suffix of OUT names its form.
 
     Cases lose nothing; the version of the file is left out.
 
-    With --rung, the cases are what a judge reads at a rung of an evidence ladder:
-    people can vote on them.
-
-    [bold]Examples[/]
+    [bold]Example[/]
 
     casewise cases convert CASEBench_data.json cases.jsonl
-
-    casewise cases convert starter verified.jsonl --rung 5
     """
     cases = open_cases(source).cases
-    if rung is not None:
-        cases = protocols.cases_at(protocols.load_ladder(evidence), rung, cases)
     case_files.write_cases(cases, target)
     note(f"{target}: {len(cases)} cases")
 

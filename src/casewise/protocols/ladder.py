@@ -7,7 +7,7 @@ context of a case (``data/evidence/ladder.yaml``).
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
@@ -25,7 +25,6 @@ from casewise.cases import (
     ToolDefinition,
     Turn,
     digest,
-    find_twins,
 )
 from casewise.choices import Delivery
 from casewise.contexts import claim, describe_to_sender, render_text
@@ -48,8 +47,7 @@ BARE_RUNG = "0"
 _CALL = "check_1"
 """Id of the tool call."""
 _FIELD = re.compile(r"\{(\w+)\}")
-_OWN = ("claim", "facts", "description")
-_FIELDS = (*_OWN, "unrelated", "twin_claim", "twin_facts")
+_FIELDS = ("claim", "facts", "description", "unrelated", "twin_claim", "twin_facts")
 _NAME = re.compile(r"[\w.-]{1,20}")
 RUNG_NAME = "at most 20 letters, digits, dots and hyphens"
 """Form of a rung's name in words."""
@@ -241,31 +239,3 @@ def on_rung(ladder: Ladder, rung: str, twins: Mapping[str, Case]) -> EvidenceCon
     return EvidenceConversations(
         found.delivery, tools=tools, ladder=ladder, rung=found, twins=twins
     )
-
-
-def cases_at(ladder: Ladder, rung: str, cases: Iterable[Case]) -> tuple[Case, ...]:
-    """Cases whose context is what is said at a rung, for people to judge; without votes.
-
-    The intended side is kept where a rung tells the case's own context. Cases that come to the
-    same text are one.
-
-    Raises:
-        UsageError: There is no such rung, or no case has what it shows.
-    """
-    asked = tuple(cases)
-    shown = on_rung(ladder, rung, find_twins(asked))
-    own = bool(shown.rung.fields & set(_OWN))
-    kept = {"query", "history", "category", "source", "licence", "language"}
-    made = [
-        Case(
-            **case.model_dump(include=kept),
-            context=shown.as_context(case).context,
-            intended=case.intended if own else None,
-            tags=(*case.tags, f"{ladder.name}:{rung}"),
-        )
-        for case in asked
-        if shown.applies(case)
-    ]
-    if not made:
-        raise UsageError(f"no case has what rung {rung!r} of the ladder shows")
-    return tuple({case.id: case for case in reversed(made)}.values())[::-1]
