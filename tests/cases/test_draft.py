@@ -146,7 +146,7 @@ def said(case: Case) -> Any:
         ("latin1.csv", None, [0.75, 0.25] * 3),
         ("class_label.parquet", None, ["safe", "unsafe"] * 3),
         ("two_languages.csv", "question_en", ["safe", "unsafe"] * 3),
-        ("chat_export.json", None, [None] * 3),
+        ("chat_export.json", "no label", [None] * 3),
         ("totals.xlsx", None, [(8, 2), (2, 8)] * 3),
     ],
 )

@@ -42,6 +42,7 @@ _CATEGORY = re.compile(
 """Names of categories, and not of a parameter's: ``recipient_type``."""
 _RATING = _named("rating score mean agreement likert severity appropriateness")
 _SHARE = _named("rate share proportion percent % fraction human.response agree")
+_TOLD = (_LABEL, _RATING, _SHARE)
 _CONTEXT = _named(
     "sender recipient transmission_principle subject who.asks context parent history background "
     "profile persona user role policy platform relationship purpose system situation asker "
@@ -572,7 +573,8 @@ class _Drafting:
         if people := self._people(lambda joined: len({*joined.numbers}) > 1):
             self._take_read("votes", *people)
             return
-        told = [one for one in self.left if one.is_called(_LABEL) and one.is_few and one.is_text]
+        told = [one for one in self.left if one.is_few and one.is_called(*_TOLD)]
+        told = [one for one in told if not one.numbers and not one.is_prose]
         if (rated or told) and not named:
             names = [one.name for one in (*rated, *told)]
             chosen = self.ask("Which column is the label or rating, if any?", *names, "no label")
@@ -614,7 +616,11 @@ class _Drafting:
     def _take_ids(self) -> None:
         """Take ids of rows that are a case each; an id that recurs is none of a case."""
         ids = (one for one in self.left if one.is_id and None not in one.values)
-        ids = (one for one in ids if _ID.fullmatch(one.name) or not one.is_verdict)
+        ids = (
+            one
+            for one in ids
+            if _ID.fullmatch(one.name) or not (one.is_verdict or one.is_called(*_TOLD))
+        )
         unique = (one for one in ids if len(one.kinds) == len(one.values))
         if "vote" not in self.entries and (column := next(unique, None)):
             self.take("id", None, column)
