@@ -362,21 +362,6 @@ def test_a_grader_without_credit_is_left(cli: Cli, tmp_path: Path) -> None:
     assert statuses(tmp_path)["ok"] == BEFORE
 
 
-def test_a_target_that_is_left(cli: Cli, tmp_path: Path) -> None:
-    failing = Failing(sent(401, {}), float("inf"))
-    with FakeServer(failing) as server:
-        (tmp_path / "target.yaml").write_text(
-            f"name: bot\nurl: {server.url}/chat\nbody: {{messages: '{{messages}}', model: m}}\n"
-            "reply: choices[0].message.content\n"
-        )
-        done = run(cli, tmp_path, server, "--model", "target.yaml", "--protocol", "binary")
-    assert failing.failed <= AT_ONCE
-    said = " ".join(done.stderr.split())
-    assert done.returncode == 1, said
-    assert "not finished: casewise-target/bot: HTTP 401 (" in said
-    assert statuses(tmp_path)["ok"] == BEFORE
-
-
 def test_a_long_answer_is_asked_for_once(cli: Cli, tmp_path: Path) -> None:
     """Read whole or not, it would be as long, and as dear, again."""
     failing = Failing(sent(200, whole({"model": "m"}, "x" * 9_000_000)), 1)

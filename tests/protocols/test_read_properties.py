@@ -115,16 +115,6 @@ def test_json_score_is_read(score: int, explanation: str, ascii_only: bool) -> N
     assert reading.raw_score == score / 10
 
 
-@given(safe=PROBABILITIES, unsafe=PROBABILITIES)
-def test_swapping_the_words_gives_the_complement(safe: float, unsafe: float) -> None:
-    one = read_probability({"safe": math.log(safe), " unsafe": math.log(unsafe)})
-    other = read_probability({"safe": math.log(unsafe), " unsafe": math.log(safe)})
-    assert one.p_safe is not None
-    assert other.p_safe is not None
-    assert one.p_safe + other.p_safe == pytest.approx(1.0)
-    assert one.mass == pytest.approx(other.mass)
-
-
 @given(
     st.dictionaries(st.sampled_from(["safe", "Un", "uns", " unsafe", "the", "SAF"]), st.floats())
 )

@@ -24,27 +24,6 @@ SAFE, UNSAFE = Verdict.SAFE, Verdict.UNSAFE
 # --- what a reading can't be ----------------------------------------------------------------
 
 
-def test_only_ok_holds_a_verdict() -> None:
-    for status in (Status.UNPARSED, Status.REFUSED, Status.ERROR):
-        with pytest.raises(ValueError, match="holds no verdict"):
-            Reading(status, SAFE)
-        with pytest.raises(ValueError, match="holds no verdict"):
-            Reading(status, p_safe=0.5)
-    with pytest.raises(ValueError, match="needs a verdict"):
-        Reading(Status.OK)
-
-
-@pytest.mark.parametrize(
-    ("p_safe", "raw_score", "mass"),
-    [(1.1, None, None), (NAN, None, None), (None, 0.5, None), (None, None, 1.5)],
-)
-def test_numbers_stay_in_their_range(
-    p_safe: float | None, raw_score: float | None, mass: float | None
-) -> None:
-    with pytest.raises(ValueError, match="must lie in"):
-        Reading(Status.OK, SAFE, p_safe, raw_score, mass=mass)
-
-
 # --- mean score -----------------------------------------------------------------------------
 
 
