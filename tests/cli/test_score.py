@@ -82,12 +82,12 @@ def test_queries_with_unequal_numbers_of_contexts(cli: Cli, tmp_path: Path) -> N
     """Nineteen queries of one pair that flips, and one of 15 pairs that don't."""
     path = unequal(tmp_path, 20)
     (row, *_) = json.loads(cli("score", path, "--format", "json").stdout)
-    counts = {"queries": 20, "pairs": 28}
-    assert (row["weigh_by"], row["rests_on"]["follows"]) == ("query", counts)
+    found = row["rests_on"]["follows"]
+    assert (row["weigh_by"], found["queries"], found["pairs"]) == ("query", 20, 28)
     # Nine of the fifteen pairs' labels differ, and none of their verdicts.
     assert row["follows"] == pytest.approx(19 / 20)
     (row, *_) = json.loads(cli("score", path, "--weigh-by", "pair", "--format", "json").stdout)
     assert (row["weigh_by"], row["follows"]) == ("pair", pytest.approx(19 / 28))
     # (19 + 9)² / (19 + 9²)
-    effective = row["effective_queries"]["follows"]
+    effective = row["rests_on"]["follows"]["effective"]
     assert effective == pytest.approx(28**2 / 100)

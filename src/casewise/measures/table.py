@@ -36,7 +36,6 @@ from casewise.errors import UsageError, choose_from
 from casewise.protocols import ResponseClass, find_protocol, is_acting, paired, protocols
 from casewise.statistics import (
     UNDEFINED,
-    Bin,
     BoolArray,
     Classification,
     Clusters,
@@ -378,12 +377,6 @@ class Counted:
     def reliability(self) -> Reliability:
         """Probabilities against shares of safe, in bins."""
         return reliability(self.numbers.p_safe, self.numbers.truth.rate, self.numbers.clusters)
-
-    @property
-    def bins(self) -> tuple[Bin, ...]:
-        """Reliability diagram; empty for replies and judgements of pairs."""
-        judged = family_of(self.answers.protocol) is Family.JUDGEMENTS
-        return self.reliability.bins if judged else ()
 
     @property
     def n_pairs(self) -> int:

@@ -55,7 +55,6 @@ from casewise.sheets import (
 from casewise.statistics import (
     BY_DESIGN,
     UNDEFINED,
-    Bin,
     Estimate,
     FloatArray,
     one_person,
@@ -248,24 +247,20 @@ class Score(Shown):
             record |= estimate_record(name, one)
         for end in ("", "_se", "_ci") if outcomes else ():
             record[f"quadrants{end}"] = {name: one[end] for name, one in outcomes.items()}
-        paired = self.headline if self.of_pairs else "as_intended"
         record |= {
             "pairs": self.counted.n_pairs if self.counted else 0,
-            "paired_queries": self.measures[paired].clusters,
             **(self.counted.left_out if self.counted else {}),
             "coin": self.coin,
             "withheld": {name: one.reason for name, one in self.measures.items() if one.reason},
-            "effective_queries": {
-                name: json_number(one.effective)
-                for name, one in self.measures.items()
-                if not math.isnan(one.effective)
-            },
             "rests_on": {
-                name: {"queries": one.clusters, "pairs": one.pairs}
+                name: {
+                    "queries": one.clusters,
+                    "pairs": one.pairs,
+                    "effective": json_number(one.effective),
+                }
                 for name, one in self.measures.items()
-                if one.pairs
+                if one.clusters
             },
-            "reliability": list(map(_bin_record, self.counted.bins)) if self.counted else [],
         }
         for name, (low, high) in self.bounds.items():
             record |= {f"{name}_low": json_number(low), f"{name}_high": json_number(high)}
@@ -436,12 +431,6 @@ def correction_record(one: GraderCorrection) -> dict[str, Any]:
     for name, raw in one.raw.items():
         record |= estimate_record(f"{name}_raw", raw) | estimate_record(name, one.corrected[name])
     return record | {"notes": correction_notes([one])}
-
-
-def _bin_record(one: Bin) -> dict[str, Any]:
-    """A bar of the reliability diagram."""
-    ends = {"low": one.low, "high": one.high, "n": one.n}
-    return ends | {"p_safe": json_number(one.p), "rate": json_number(one.rate)}
 
 
 # --- what the design of the cases fixes ---------------------------------------------------------
