@@ -573,3 +573,12 @@ def test_the_coin_has_the_runs_own_rates() -> None:
     assert follows.coin == pytest.approx(25 * 15 / (40 * 39))
     assert [one.share.value for one in (follows, over, under)] == [0.75, 0, 0.25]
     assert [one.size for one in (follows, over, under)] == [20, 20, 20]
+
+
+def test_cases_of_one_label_are_not_held_against_a_coin(cli_inside: Cli, tmp_path: Path) -> None:
+    """A coin with the same rates would be right as often as any model."""
+    rows = [judgement(f"q{n}", "safe", 0.9 if n % 3 else 0.1) for n in range(60)]
+    table(*rows).write_parquet(tmp_path / "safe.parquet")
+    shown = " ".join(cli_inside("score", "safe.parquet").stdout.split())
+    assert "coin: right" not in shown
+    assert "calls unsafe 33 of 100 acceptable requests" in shown

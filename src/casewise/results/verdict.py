@@ -410,6 +410,8 @@ def _coin(evidence: Evidence) -> str:
     right, coin = evidence.right, evidence.coin
     # Of corrected rates there is no corrected share of right answers.
     is_apart = evidence.comparison is not None or evidence.score.is_corrected
+    # Where all labels are alike, a coin with the same rates is right as often as any model.
+    is_apart = is_apart or not all(size > 0 for size in evidence._sizes)
     if is_apart or not right.low <= coin <= right.high:
         return ""
     return (
