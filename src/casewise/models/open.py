@@ -193,7 +193,10 @@ def open_model(
     try:
         model = _open(name, base_url, dict(model_args or {}))
     except (ValueError, ImportError, TypeError) as error:
-        raise ModelError(redacted(f"{name}: {error}")) from None
+        # Whoever runs a server often writes its name as the provider.
+        hint = f" A server that speaks OpenAI's protocol is {OPENAI_API}{name}."
+        unknown = hint if "not recognized" in str(error) else ""
+        raise ModelError(redacted(f"{name}: {error}{unknown}")) from None
     except Exception as error:
         # Inspect's own error for what is missing, which is no public name.
         if type(error).__name__ != "PrerequisiteError":
