@@ -60,7 +60,9 @@ class InputError(CasewiseError):
         place += [record] if record else []
         place += [f"field {field!r}"] if field else []
         detail = [f"found {shorten(found)}"] if found is not ... else []
-        detail += [f"expected {expected}"] if expected else []
+        if expected:
+            asks = expected.startswith("did you mean")
+            detail.append(expected if asks else f"expected {expected}")
         text = f"{', '.join(place)}: {problem}" if place else problem
         super().__init__(f"{text} ({'; '.join(detail)})" if detail else text)
 

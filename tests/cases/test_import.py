@@ -167,7 +167,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
             "query: q\nlicence: l\n",
             "field 'source': the field is missing (expected the name of a column",
         ),
-        (BASE + "kategory: c\n", "unknown key (expected did you mean 'category'?"),
+        (BASE + "kategory: c\n", "unknown key (did you mean 'category'?"),
         (BASE + "context.a: x\ncontext.a.b: y\n", "'context.a': is a value and holds others"),
         (BASE + "turns: t\n", "'query' does not go with 'turns'"),
         (ORIGIN, "which column is the query?"),
@@ -180,7 +180,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
         ("query: [\n", "not valid YAML"),
         (BASE + "query: r\n", "stands twice"),
         # Columns that are absent.
-        (BASE + "category: topc\n", "no such column (found 'topc'; expected did you mean 'topic'"),
+        (BASE + "category: topc\n", "no such column (found 'topc'; did you mean 'topic'"),
         (BASE + "language: en\n", "for one value in every row write {constant: TEXT}"),
         (BASE + "id: seed.tpye\n", "did you mean 'seed.type'?"),
         (BASE + "each: {columns: [x], name: y, value: z}\n", "no such column"),
