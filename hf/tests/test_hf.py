@@ -40,10 +40,10 @@ WRONG = (
     ("/no/such/model", (), "can't be loaded"),
     ("empty", (), "no folder with a config.json"),
     ("broken", (), "can't be loaded"),
-    ("", ("-M", "dtype=float3"), "choose from auto, float32"),
+    ("", ("-M", "dtype=float3"), "dtype: Input should be 'auto', 'float32'"),
     ("", ("-M", "device=cuda:99"), "can't be loaded"),
-    ("", ("-M", "batch_size=0"), "batch_size=0 can't be used"),
-    ("", ("-M", "dtpye=float32"), "unknown argument 'dtpye'"),
+    ("", ("-M", "batch_size=0"), "batch_size: Input should be greater than or equal to 1"),
+    ("", ("-M", "dtpye=float32"), "dtpye: Extra inputs are not permitted (arguments: dtype"),
 )
 """Models and options that are refused, and what is said; no name is the tiny model's."""
 

@@ -9,6 +9,3 @@ def casewise_hf() -> type[ModelAPI]:
     from casewise_hf.provider import HuggingFace
 
     return HuggingFace
-
-
-__all__ = ["casewise_hf"]

@@ -1,18 +1,16 @@
 """Inspect's provider ``casewise-hf``."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
+from pydantic import ValidationError
 
 from casewise.errors import ModelError
 from casewise.models import InProcess, plain_turns, to_output, too_long
 from casewise_hf.engine import Engine, Request, open_engine
 from casewise_hf.weights import Options
-
-PROVIDER = "casewise-hf"
 
 MAX_TOKENS = 2048
 """Longest answer, in tokens, where no other is asked for."""
@@ -36,7 +34,7 @@ class HuggingFace(InProcess):
         try:
             self._engine = open_engine(self.model_name, _options(model_args))
         except ModelError as error:
-            raise ModelError(f"{PROVIDER}/{self.model_name}: {error}") from None
+            raise ModelError(f"casewise-hf/{self.model_name}: {error}") from None
 
     @property
     def made_with(self) -> Mapping[str, str]:
@@ -68,16 +66,14 @@ def _options(given: Mapping[str, Any]) -> Options:
     """The provider's arguments, checked.
 
     Raises:
-        ModelError: One is unknown, or of another type.
+        ModelError: One is unknown, or can't be used.
     """
-    known = [field.name for field in fields(Options)]
-    for key, value in given.items():
-        if key not in known:
-            raise ModelError(f"unknown argument {key!r}: choose from {', '.join(known)}")
-        fits = type(value) is int and value > 0 if key == "batch_size" else isinstance(value, str)
-        if not fits:
-            raise ModelError(f"{key}={value!r} can't be used")
-    return Options(**given)
+    try:
+        return Options.model_validate(given, strict=True)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        known = f"arguments: {', '.join(Options.model_fields)}"
+        raise ModelError(f"{fault['loc'][0]}: {fault['msg']} ({known})") from None
 
 
 def _request(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> Request:

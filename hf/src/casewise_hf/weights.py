@@ -4,18 +4,15 @@ import platform
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 import transformers
+from pydantic import BaseModel, Field
 
 from casewise.errors import ModelError, first_line
 from casewise.protocols import TRANSLATED, surface_forms
-
-Turn = Mapping[str, str]
-"""``role`` and ``content`` of a message."""
 
 _SPACE = "\u2581"
 """Space as SentencePiece writes it."""
@@ -35,7 +32,7 @@ class Tokens:
         # A fast tokenizer can't be used by two threads at once.
         self._lock = threading.RLock()
 
-    def prompt(self, turns: Sequence[Turn]) -> tuple[int, ...]:
+    def prompt(self, turns: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
         """A conversation as its model reads it, up to the beginning of the answer.
 
         It is written by the tokenizer's chat template, thinking switched off where it can be. Where
@@ -61,15 +58,16 @@ class Tokens:
             # A template writes the tokens that a text begins with.
             return tuple(self._raw.encode(text, add_special_tokens=not self._has_template))
 
-    def _render(self, turns: Sequence[Turn]) -> str:
-        rendered = self._raw.apply_chat_template(
-            [dict(turn) for turn in turns],
-            chat_template=None if self._has_template else PLAIN,
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=False,
+    def _render(self, turns: Sequence[Mapping[str, str]]) -> str:
+        return str(
+            self._raw.apply_chat_template(
+                list(map(dict, turns)),
+                chat_template=None if self._has_template else PLAIN,
+                tokenize=False,
+                add_generation_prompt=True,
+                enable_thinking=False,
+            )
         )
-        return str(rendered)
 
     def first_piece(self, text: str) -> tuple[str, bool]:
         """The first piece of a text, and whether it is the only one.
@@ -108,18 +106,14 @@ class Tokens:
         return pieces
 
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(BaseModel, frozen=True, extra="forbid"):
     """Options of loading and running a model."""
 
-    dtype: str = "auto"
-    """``float32``, ``bfloat16``, ``float16``, or ``auto``: fp32 on a CPU, bf16 elsewhere."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """``auto`` is fp32 on a CPU and bf16 elsewhere."""
     device: str = "auto"
     """As torch names it; ``auto`` is CUDA where there is one, else the CPU."""
-    batch_size: int | None = None
+    batch_size: Annotated[int, Field(ge=1)] | None = None
     """Prompts of one forward pass; with 1, each starts from its neighbour's cache. None is 1 on a
     CPU and ``BATCH`` elsewhere."""
 
@@ -141,12 +135,10 @@ def load(name: str, options: Options) -> tuple[Any, Any]:
             warnings.simplefilter("ignore")
             auto = "cuda" if torch.cuda.is_available() else "cpu"
             device = torch.device(auto if options.device == "auto" else options.device)
-            dtypes = {"auto": torch.float32 if device.type == "cpu" else torch.bfloat16, **DTYPES}
-            if options.dtype not in dtypes:
-                raise ModelError(f"no dtype {options.dtype!r}: choose from {', '.join(dtypes)}")
+            automatic = "float32" if device.type == "cpu" else "bfloat16"
             tokenizer = transformers.AutoTokenizer.from_pretrained(source)
             model = transformers.AutoModelForCausalLM.from_pretrained(
-                source, dtype=dtypes[options.dtype]
+                source, dtype=automatic if options.dtype == "auto" else options.dtype
             )
             return model.to(device).eval(), tokenizer
     except ImportError:
