@@ -8,7 +8,7 @@
 #   make hf      add casewise-hf, with PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
 #   make docs    build the site of the documents into build/site, and check it (opens from disk)
 #   make bench   measure speed and memory (half an hour); writes into benchmarks/results
-#   make reliability  every fault of a provider, and kills; writes into benchmarks/results (six minutes)
+#   make reliability  every fault of a provider, and kills
 #   make coverage  how often intervals hold the truth, by formula; writes benchmarks/results
 #   make hostile   the same on published runs, resampled (half an hour)
 #   make published  make the tables of published outputs on the first pages anew
@@ -79,9 +79,8 @@ rehearse: $(READY)
 	$(BIN)/python benchmarks/rehearse.py --speed $(SPEED)
 
 # Ratios within one run; no test depends on them.
-bench: $(READY) $(HF)
+bench: $(READY)
 	$(BIN)/python benchmarks/speed.py --write
-	$(BIN)/python benchmarks/local.py
 
 hf: $(HF)
 
@@ -109,7 +108,7 @@ $(LOCKED): $(READY)
 
 # A server fails as providers do; ends with 1 if anything is lost, doubled or invented.
 reliability: $(READY)
-	$(BIN)/python benchmarks/reliability.py --write
+	$(BIN)/python benchmarks/reliability.py
 
 coverage: $(READY)
 	$(BIN)/python benchmarks/hostile.py ../shared/data --full --jobs 2 --write --part drawn
