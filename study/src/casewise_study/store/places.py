@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, case, func, select, true, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from casewise.statistics import BoolArray, IntArray
 from casewise_study.statistics.stopping import decided_at
@@ -80,12 +80,14 @@ def _expired(now: datetime) -> ColumnElement[bool]:
     return Person.counts & (Person.status == PersonStatus.ACTIVE) & (Person.lease_until < now)
 
 
-def _holders(session: Session, of: Study, now: datetime) -> Sequence[Any]:
-    """Rows of the people who judge or have judged a block, spares too.
+def _doubt(of: Study, now: datetime) -> ColumnElement[int]:
+    """Doubt of a person: 2 whose lease has run out, 1 of an unknown one, 0 of all others."""
+    return case((_expired(now), 2), (~known(of), 1), else_=0)
 
-    ``doubt``: 2 for people whose lease has run out, 1 for unknown ones, 0 for all others.
-    """
-    doubt = case((_expired(now), 2), (~known(of), 1), else_=0).label("doubt")
+
+def _holders(session: Session, of: Study, now: datetime) -> Sequence[Any]:
+    """Rows of the people who judge or have judged a block, spares too."""
+    doubt = _doubt(of, now).label("doubt")
     columns = (Person.id, Person.rater, Person.status, Person.block, Person.drawn, Person.counts)
     kept = (Person.lease_until, Person.confirmed, known(of).label("known"), doubt)
     query = select(*columns, *kept).where(AT_BLOCKS, Person.excluded.is_(None))
@@ -200,10 +202,9 @@ class _Demand:
         """Demand at present; without people whose lease has run out; without unknown ones too."""
         cells, most, rule = len(of.design.cells), of.votes, of.collection.boundary
         live = [row for row in _holders(session, of, now) if row.counts]
-        doubts = {row.id: row.doubt for row in live}
-        columns = (Answer.participant, Answer.place, Answer.verdict == "safe")
+        columns = (_doubt(of, now), Answer.place, Answer.verdict == "safe")
         rows = session.execute(_live_votes(*columns).order_by(Answer.time, Answer.participant))
-        said = np.array([(doubts[who], *vote) for who, *vote in rows], np.int64).reshape(-1, 3)
+        said = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 3)
 
         def demand(most_doubt: int) -> "_Demand":
             held = [row for row in live if row.doubt <= most_doubt]
@@ -276,11 +277,16 @@ def progress(session: Session, of: Study, now: datetime) -> Progress:
 
 def second_accounts(session: Session) -> tuple[SecondAccount, ...]:
     """Signs that two people are one, by their pseudonyms."""
-    name = dict(session.execute(select(Person.id, Person.rater)).all())
-    signs = session.scalars(select(SharedTrait).order_by(SharedTrait.id))
-    return tuple(
-        SecondAccount(name[one.participant], name.get(one.other or 0), one.kind) for one in signs
+    other = aliased(Person)
+    # One statement: between two, somebody new may begin, and share a trait.
+    signs = (
+        select(Person.rater, other.rater, SharedTrait.kind)
+        .select_from(SharedTrait)
+        .join(Person, SharedTrait.participant == Person.id)
+        .outerjoin(other, SharedTrait.other == other.id)
+        .order_by(SharedTrait.id)
     )
+    return tuple(SecondAccount(*row) for row in session.execute(signs))
 
 
 def left_out(session: Session, rules: SecondAccounts) -> frozenset[str]:
