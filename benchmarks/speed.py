@@ -36,6 +36,7 @@ DATA = Path(
     os.environ.get("CASEWISE_CASEBENCH", HERE.parent.parent / "shared/data/casebench")
 ).resolve()
 CASEWISE = [sys.executable, "-m", "casewise"]
+ENVIRONMENT = os.environ | {"LOCAL_API_KEY": "benchmark"}
 
 SETTINGS = {(0.1, 50): 1.3, (0.1, 200): 1.4, (1.0, 50): 1.0, (1.0, 200): 1.05}
 """Seconds of an answer and connections; what casewise may take of the bare client's time."""
@@ -57,10 +58,13 @@ class Cost:
 def measure(command: Sequence[str | Path], folder: Path) -> Cost:
     """Run a command to its end."""
     started = time.perf_counter()
-    env = os.environ | {"LOCAL_API_KEY": "benchmark"}
     with (folder / "output.txt").open("wb") as output:
         process = subprocess.Popen(
-            [str(part) for part in command], cwd=folder, stdout=output, stderr=output, env=env
+            [str(part) for part in command],
+            cwd=folder,
+            stdout=output,
+            stderr=output,
+            env=ENVIRONMENT,
         )
         _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
@@ -133,7 +137,7 @@ def contend(way: str, url: str, cases: Path, limit: int, connections: int) -> di
     command += ["--limit", limit, "--protocol", "binary", "--connections", connections]
     done = subprocess.run(
         [str(part) for part in command],
-        env=os.environ | {"LOCAL_API_KEY": "benchmark"},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         check=True,
     )

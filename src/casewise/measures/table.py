@@ -570,8 +570,8 @@ def _pcc(answers: Answers) -> Estimate:
     without them shows a spread that they are not part of.
     """
     made = clustered_pearson(answers.p_safe, answers.truth.rate, answers.clusters)
-    queries = [np.unique(answers.clusters.index[answers.verdict == side]) for side in (0, 1)]
-    return replace(made, makers=min(made.makers, *map(len, queries)))
+    rows = answers.clusters.sums(*((answers.verdict == side).astype(float) for side in (0, 1)))
+    return replace(made, makers=min(made.makers, int(np.count_nonzero(rows, axis=0).min())))
 
 
 def _within_pcc(answers: Answers, side: str) -> Estimate:

@@ -71,7 +71,9 @@ class Database:
         if not self._lite or Path(url.database or "").is_file():
             open_read_only(address).dispose()
         self.engine = _sqlite(url) if self._lite else _postgresql(url)
-        self._reading = self.engine.execution_options(casewise_read=True)
+        # PostgreSQL shows each statement another moment, unless it is told to show one.
+        as_of = {} if self._lite else {"isolation_level": "REPEATABLE READ"}
+        self._reading = self.engine.execution_options(casewise_read=True, **as_of)
         self.write(_make_tables)
 
     def write(self, work: Callable[[Session], T]) -> T:
@@ -86,7 +88,7 @@ class Database:
         return transact(self.engine, work, self._turn)
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """Run a transaction that changes nothing.
+        """Run a transaction that changes nothing, as of one moment.
 
         Raises:
             StoreUnavailableError: It failed for ``PATIENCE`` seconds.
