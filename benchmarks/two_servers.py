@@ -100,7 +100,7 @@ def through_storms(folder: Path, kind: str, rule: str, postgres: Postgres) -> No
         before, places = store.collected(), store.places()
     held = found.integrity
     assert (held.two_arms, held.lost, held.doubled, held.foreign) == (0, 0, 0, 0)
-    assert held.oddities == ()
+    assert held.oddities == (), held.oddities
     assert found.outcomes[VisitOutcome.FAILED] == 0
     # Some left or withdrew, and were replaced.
     assert found.outcomes[VisitOutcome.LEFT] + found.outcomes[VisitOutcome.WITHDRAWN] > 0

@@ -71,9 +71,7 @@ class Database:
         if not self._lite or Path(url.database or "").is_file():
             open_read_only(address).dispose()
         self.engine = _sqlite(url) if self._lite else _postgresql(url)
-        # PostgreSQL shows each statement another moment, unless it is told to show one.
-        as_of = {} if self._lite else {"isolation_level": "REPEATABLE READ"}
-        self._reading = self.engine.execution_options(casewise_read=True, **as_of)
+        self._reading = self.engine.execution_options(casewise_read=True)
         self.write(_make_tables)
 
     def write(self, work: Callable[[Session], T]) -> T:
@@ -93,7 +91,14 @@ class Database:
         Raises:
             StoreUnavailableError: It failed for ``PATIENCE`` seconds.
         """
-        return transact(self._reading, work)
+
+        def work_as_of_now(session: Session) -> T:
+            if not self._lite:
+                # Otherwise each statement of PostgreSQL would show another moment.
+                session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+            return work(session)
+
+        return transact(self._reading, work_as_of_now)
 
     def set_pragma(self, pragma: str) -> None:
         """Change a setting of SQLite, or empty its write-ahead log, outside of a transaction."""
