@@ -154,13 +154,14 @@ class Engine:
         ids = torch.tensor([asked.tokens], device=self._model.device)
         if not asked.is_one_pass:
             return self._write(asked, ids, reused, started)
-        lean = {"logits_to_keep": 1} if self._lean else {}
         output = self._model(
-            input_ids=ids[:, reused:], past_key_values=self._cache, use_cache=True, **lean
+            input_ids=ids[:, reused:],
+            past_key_values=self._cache,
+            use_cache=True,
+            **({"logits_to_keep": 1} if self._lean else {}),
         )
         self._hold(output.past_key_values, asked.tokens)
-        seconds = time.perf_counter() - started
-        return self._replied(asked, None, output.logits[0], reused, seconds)
+        return self._replied(asked, None, output.logits[0], reused, time.perf_counter() - started)
 
     def _pass_over(self, asked: Sequence[Request]) -> list[Replied]:
         """Answers of one token each by one pass.
