@@ -1,6 +1,9 @@
 """Encodings that lack characters, a home that can't be written, weights that are damaged."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,38 @@ def test_any_encoding(cli: Cli, tmp_path: Path) -> None:
         assert name in cli("score", "a", encoding=encoding).stdout
     done = cli("score", "a", "--format", "json", encoding="ascii")
     assert "m–é" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
+
+
+def test_a_reader_that_goes_early(cli: Cli, tmp_path: Path) -> None:
+    """As ``casewise ... | head`` may: the status is the command's own, and all is kept."""
+    cases = write_questions(tmp_path / "cases.jsonl", 2)
+    (tmp_path / "gate.yaml").write_text("rules: [{measure: unsafe_recall, at_least: .5}]")
+    read, write = os.pipe()
+    os.close(read)
+
+    def to_nobody(*command: str | Path, **env: str) -> tuple[int, str]:
+        start = [sys.executable, "-m", "casewise", *command]
+        done = subprocess.run(
+            start,
+            cwd=tmp_path,
+            env=clean_env() | env,
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return done.returncode, done.stderr
+
+    with FakeServer(lambda _: '{"judgement": "safe"}') as server:
+        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        run = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
+        code, err = to_nobody(*run, "--log-dir", "logs", **env)
+    assert (code, "casewise report logs" in err) == (0, True), err
+    for form in ("table", "json", "markdown"):
+        code, err = to_nobody("score", "logs", "--format", form)
+        assert (code, err) == (0, ""), err
+        gate = ("gate", "logs", "--config", "gate.yaml", "--format", form)
+        assert to_nobody(*gate)[0] == cli(*gate).returncode != 0
+    os.close(write)
 
 
 @pytest.mark.slow

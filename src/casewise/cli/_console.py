@@ -78,6 +78,15 @@ class _Console(Console):
         shown = (_shown(one) if isinstance(one, str) else one for one in objects)
         super().print(*shown, **options)
 
+    def on_broken_pipe(self) -> None:
+        """Go on without a reader: what is left to do is done, and the status is the command's."""
+        write_to_nobody()
+
+
+def write_to_nobody() -> None:
+    """Drop what follows on standard output, whose reader has what it wanted."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
 
 def out() -> Console:
     """Console of results. Piped, nothing is folded (unless COLUMNS says so), and has no colours."""
@@ -117,8 +126,11 @@ def write_out(text: str) -> None:
     Where the encoding lacks a character, JSON names it by its number, so that nothing is lost.
     """
     text = _shown(text)
-    sys.stdout.write(text if _is_writable(text) else _escaped(text))
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text if _is_writable(text) else _escaped(text))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        write_to_nobody()
 
 
 FormatOption = Annotated[Format, typer.Option(help="How to print.", rich_help_panel=OUTPUT)]

@@ -3,7 +3,6 @@
 import ast
 import gc
 import inspect
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import casewise
 from casewise import LazyModule
-from casewise.cli._console import err, write_any_character
+from casewise.cli._console import err, write_any_character, write_to_nobody
 from casewise.errors import CasewiseError, UsageError, install_hint
 
 if TYPE_CHECKING:
@@ -348,8 +347,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        # The reader of a pipe has what it wanted; keep Python quiet about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write_to_nobody()
         sys.exit(0)
     except Exception as error:
         text = _message(error)
