@@ -263,7 +263,13 @@ def kill(kills: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as name, FakeServer(answer_slowly) as server:
         folder = Path(name)
         cases = write_questions(folder / "cases.jsonl", KILLED_CASES)
-        command = ["run", "-m", f"openai-api/fake{server.port}/well", "--cases", cases]
+        command: list[str | Path] = [
+            "run",
+            "-m",
+            f"openai-api/fake{server.port}/well",
+            "--cases",
+            cases,
+        ]
         command += ["--protocol", "binary", "--max-connections", str(CONNECTIONS)]
         command += ["--log-dir", "logs"]
         ended = killed_starts(command, moments, server, folder, environment(server))
@@ -288,7 +294,15 @@ def main() -> int:
         for fault, counts in run_faults(how, options.storm):
             found[fault].update(counts)
     killed = kill(options.kills)
-    columns = ("cases", "failed requests", "judged", "refused", "in error", "lost", "doubled")
+    columns: tuple[str, ...] = (
+        "cases",
+        "failed requests",
+        "judged",
+        "refused",
+        "in error",
+        "lost",
+        "doubled",
+    )
     columns += ("invented", "not counted")
     print(f"| fault | counted as | {' | '.join(columns)} |\n|---|---|{'---:|' * len(columns)}")
     for fault, counts in found.items():
