@@ -322,3 +322,13 @@ def test_nothing_changed(replay: Replay) -> None:
     assert done.stdout.startswith(
         "Of 40 conversations, none that was asked is newly refused: at most 88 in 1,000."
     )
+
+
+def test_a_bot_of_ones_own_is_asked(cli: Cli, tmp_path: Path) -> None:
+    """Its results are named for the bot, not for its file."""
+    write_talks(tmp_path / "talks.jsonl", talks(12))
+    (tmp_path / "bot.py").write_text("def answer(messages):\n    return 'Sure, here it is: 7.'\n")
+    command = ["replay", "talks.jsonl", "-m", "bot:answer", "--log-dir", "logs", "--format", "json"]
+    done = cli(*command)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rates"][0]["newly_refused"]["compared"] == 12

@@ -167,17 +167,19 @@ def replay(
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
     table = judgement_files.read_paths([Path(path) for path in result.logs]).table
-    replied = {name: table.filter(model=name) for name in model}
+    # As the logs name them: a bot's file is none of its results.
+    names = [cell.model for cell in plan.cells]
+    replied = {name: table.filter(model=name) for name in names}
     old = [(id, str(one.status), one.response_class) for id, one in graded.items()]
     schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String)
-    before = replied[model[-1]] if anew else polars.DataFrame(old, schema, orient="row")
+    before = replied[names[-1]] if anew else polars.DataFrame(old, schema, orient="row")
     if cluster is None:
         by_user = turns["user"].is_not_null().any()
         cluster = Cluster.USER if by_user else Cluster.CONVERSATION
     report = replies.compare_replies(
         turns,
-        replies.ReplayedReplies(model[0], replied[model[0]]),
-        replies.ReplayedReplies(model[-1] if anew else None, before),
+        replies.ReplayedReplies(names[0], replied[names[0]]),
+        replies.ReplayedReplies(names[-1] if anew else None, before),
         cluster,
         file=file.name,
         conversations=prefixes.conversations,
@@ -187,7 +189,7 @@ def replay(
     write_atomically(
         folder / replies.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
     )
-    texts = _texts(report, found, before, replied[model[0]]) if reveal else {}
+    texts = _texts(report, found, before, replied[names[0]]) if reveal else {}
     print_as(format, reporting.replay_sheet(report, texts))
     cuts = (
         results.cut_note(name, results.count_cut(one), acts=True) for name, one in replied.items()
