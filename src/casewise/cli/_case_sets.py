@@ -132,7 +132,9 @@ def merge(
     case_files.write_cases(merged.cases, to)
     for what, count in merged.notes.items():
         note(f"note: {what}: {count}")
-    note(f"{to}: {len(merged.cases)} cases (hash {case_files.dataset_hash(merged.cases)})")
+    note(
+        f"{to}: {plural(len(merged.cases), 'case')} (hash {case_files.dataset_hash(merged.cases)})"
+    )
 
 
 def diff(

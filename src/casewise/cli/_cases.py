@@ -79,7 +79,7 @@ def _print_summary(loaded: case_files.CaseSet) -> None:
     note_all(loaded.notes)
     out().print(
         f"{loaded.name}: {plural(len(cases), 'case')} of {plural(len(queries), 'query')} in "
-        f"{len(categories)} categories ({loaded.identity})\n"
+        f"{plural(len(categories), 'category')} ({loaded.identity})\n"
         f"intended safe {arms['safe']}, unsafe {arms['unsafe']}, without context {bare}; "
         f"with votes {voted}"
     )
@@ -150,7 +150,7 @@ def convert(
     """
     cases = open_cases(source).cases
     case_files.write_cases(cases, target)
-    note(f"{target}: {len(cases)} cases")
+    note(f"{target}: {plural(len(cases), 'case')}")
 
 
 class DataSet(StrEnum):

@@ -96,7 +96,7 @@ def import_(
     if not imported.cases:
         raise InputError("no row became a case", file=source)
     hash = case_files.write_cases(imported.cases, to)
-    note(f"{to}: {len(imported.cases)} cases (hash {hash})")
+    note(f"{to}: {plural(len(imported.cases), 'case')} (hash {hash})")
 
 
 def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
