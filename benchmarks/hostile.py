@@ -59,7 +59,7 @@ from casewise.replies.replay import (
     compare_replies,
     draw_turns,
 )
-from casewise.results import score_table
+from casewise.results import Scores
 from casewise.statistics import (
     NOT_LABELLED,
     Boundary,
@@ -825,8 +825,8 @@ SCORING = Scoring()
 
 def figures_of(name: str, table: pl.DataFrame) -> dict[str, Figure]:
     """Figures of an analysis by part and measure."""
-    scored = score_table(table, SCORING, calibrate=True)
-    (found,) = analyse(scored, name)
+    # Without scores of single runs: no analysis here takes them.
+    (found,) = analyse(Scores((), (), table=table, scoring=SCORING, calibrate=True), name)
     return {
         f"{name}: {'.'.join(filter(None, (_part(line.part), measure)))}": figure
         for line in found.lines

@@ -354,7 +354,7 @@ class Counted:
             weights = np.ones_like(values) if found.weights is None else found.weights
             found = clustered_ratio(values * weights, weights, clusters, share=share)
             if row.kind is MeasureKind.LOSS:
-                found = as_loss(found)
+                found = _made_by_mistakes(as_loss(found), self.numbers)
         return found
 
     @cached_property
@@ -564,14 +564,29 @@ _outcome = partial(_pair, kind=MeasureKind.OUTCOME, better=Better.NEITHER)
 
 
 def _pcc(answers: Answers) -> Estimate:
-    """PCC; the rarer verdict's queries count as those that make it.
+    """PCC; the rarer verdict's queries count as those that make it, and those of mistakes.
 
     A judge of nearly one verdict owes its correlation to the few other answers, and a sample
     without them shows a spread that they are not part of.
     """
     made = clustered_pearson(answers.p_safe, answers.truth.rate, answers.clusters)
-    rows = answers.clusters.sums(*((answers.verdict == side).astype(float) for side in (0, 1)))
-    return replace(made, makers=min(made.makers, int(np.count_nonzero(rows, axis=0).min())))
+    sides = (_queries(answers, answers.verdict == side) for side in (0, 1))
+    return _made_by_mistakes(replace(made, makers=min(made.makers, *sides)), answers)
+
+
+def _made_by_mistakes(made: Estimate, answers: Answers) -> Estimate:
+    """The figure of probabilities; queries with a wrong verdict count as those that make it.
+
+    Of a judge that is nearly always right a few mistakes make most of any distance to people, and
+    a sample without them shows no sign of it.
+    """
+    wrong = credits(answers.truth.safe, answers.verdict) < 0.5
+    return replace(made, makers=min(made.makers, _queries(answers, wrong)))
+
+
+def _queries(answers: Answers, which: BoolArray) -> int:
+    """Number of queries that have some of the answers."""
+    return int(np.count_nonzero(answers.clusters.sums(which.astype(float))))
 
 
 def _within_pcc(answers: Answers, side: str) -> Estimate:
