@@ -15,9 +15,8 @@ FOLDS = 5
 CALIBRATED = ("accuracy", "pcc", "bce", "brier", "ece")
 """Measures shown before and after recalibration."""
 
-LEAST_MENDED = 450
-"""Queries below which figures after an isotonic recalibration have no interval: it takes the fit
-for given, and a fit to few queries is by chance."""
+FITTED = "the fit is by chance, too"
+"""Reason for no interval after an isotonic recalibration, which would take the fit for given."""
 
 
 @analysis
@@ -51,7 +50,7 @@ def _recalibrated(run: Run, scores: Scores) -> list[Line]:
     parts = {
         "as it is": measure(answers, CALIBRATED),
         f"temperature {number(mean, 2)}": _measured(answers, fitted.temperature),
-        "isotonic": _of_enough(_measured(answers, fitted.isotonic), answers.clusters.count),
+        "isotonic": _without_intervals(_measured(answers, fitted.isotonic)),
     }
     return [Line(run[0], part, len(answers.read), found) for part, found in parts.items()]
 
@@ -62,10 +61,8 @@ def _measured(answers: Answers, p_safe: FloatArray) -> dict[str, Estimate]:
     return measure(replace(answers, p_safe=p_safe, verdict=verdict), CALIBRATED)
 
 
-def _of_enough(found: dict[str, Estimate], queries: int) -> dict[str, Estimate]:
-    """Measures without intervals where queries are few."""
-    few = f"fewer than {LEAST_MENDED} queries: the fit is by chance, too"
-    reason = few if queries < LEAST_MENDED else ""
+def _without_intervals(measured: dict[str, Estimate]) -> dict[str, Estimate]:
     return {
-        name: replace(one, unavailable=one.unavailable or reason) for name, one in found.items()
+        name: replace(found, unavailable=found.unavailable or FITTED)
+        for name, found in measured.items()
     }

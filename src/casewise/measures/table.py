@@ -431,7 +431,8 @@ class Counted:
         with np.errstate(invalid="ignore"):
             votes = said.votes_safe / (said.votes_safe + said.votes_unsafe)
         clusters = said.by_pair(said.pairs[:, 0])
-        return shift_pcc(answers[said.pairs], votes[said.pairs], clusters)
+        made = shift_pcc(answers[said.pairs], votes[said.pairs], clusters)
+        return _made_by_mistakes(made, self.on_a_side_read)
 
     @property
     def left_out(self) -> dict[str, float]:
