@@ -12,7 +12,6 @@ more be asked again than was in flight.
 import argparse
 import hashlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -30,6 +29,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from conftest import clean_env  # noqa: E402
 from support.fake_openai import Answer, FakeServer, Raw, whole  # noqa: E402
 from support.fault_runs import write_questions  # noqa: E402
 from support.secret import KEY  # noqa: E402
@@ -150,10 +150,9 @@ def parse_model(model: str) -> tuple[str, str]:
 
 def environment(server: FakeServer) -> dict[str, str]:
     """Keys of this server alone, under a service of its own."""
-    kept = {n: v for n, v in os.environ.items() if not n.endswith(("_API_KEY", "_BASE_URL"))}
     service = f"FAKE{server.port}"
     keys = {f"{service}_API_KEY": KEY, f"{service}_BASE_URL": server.url}
-    return kept | keys | {"NO_COLOR": "1", "TERM": "dumb"}
+    return clean_env() | keys
 
 
 def run_faults(how: str, storm_s: float) -> Iterator[tuple[str, dict[str, int]]]:

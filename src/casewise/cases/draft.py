@@ -105,12 +105,13 @@ _NUMBERED = re.compile(r"(?P<before>.*[A-Za-z])([ _-]?\d+|[ _-][A-Za-z])")
 _LANGUAGE = re.compile(r".+[_ .-]\(?(en|de|fr|es|zh|it|pt|nl|ja|ru|ar|hi)\)?", re.I)
 _SIDED = re.compile(r"(?i)(?<![a-z])(un)?safe(?![a-z])")
 """Names that tell the label to who reads the context."""
-REPEATS = "nothing"
+_REPEATS = "nothing"
 """Answer that rows repeat each other, and count once."""
-VERDICTS = "verdicts"
+_VERDICTS = "verdicts"
 """Answer that rows of one case are verdicts of several people."""
-SPEAKERS = {"role", "from", "speaker"}
-ROLES = {"system", "user", "assistant", "human", "gpt", "bot", "customer", "agent"}
+_SPEAKERS = {"role", "from", "speaker"}
+_ROLES = {"system", "user", "assistant", "human", "gpt", "bot", "customer", "agent"}
+"""Names of the column of who speaks, and of speakers, where a row is one message."""
 _GROUPS = (*GROUPS, "subject")
 _FEW = 12
 """Different values that a label may have at most."""
@@ -169,7 +170,7 @@ class _Column:
         """Whether its cells are conversations."""
         said = {"content", "value", "text"}
         return bool(self.records) and all(
-            SPEAKERS & {*one} and said & {*one} for one in self.records
+            _SPEAKERS & {*one} and said & {*one} for one in self.records
         )
 
     @property
@@ -380,7 +381,7 @@ class _Drafting:
         for key, fits in RULES:
             if column := next((one for one in self.left if fits(one)), None):
                 self.take(key, None, column)
-        if any(one.name.casefold() in SPEAKERS and {*one.kinds} <= ROLES for one in self.left):
+        if any(one.name.casefold() in _SPEAKERS and {*one.kinds} <= _ROLES for one in self.left):
             text = "A row is one message: write each conversation as a list of {role, content}"
             self.questions.append(Question(text))
         if "turns" not in self.entries:
@@ -529,7 +530,7 @@ class _Drafting:
 
     def _take_label(self, label: _Column, replies: Sequence[_Column]) -> None:
         """Take a vote where the table has raters, else the authors' label of the query."""
-        key = "vote" if "rater" in self.entries or VERDICTS in self.answers else "intended"
+        key = "vote" if "rater" in self.entries or _VERDICTS in self.answers else "intended"
         if key == "intended" and replies and not label.is_called(_QUERY, _named("intend context")):
             text = f"Does {label.name!r} label what is asked, or the reply in {replies[0].name!r}?"
             key = key if self.ask(text, "case", "reply") == "case" else ""
@@ -579,8 +580,9 @@ class _Drafting:
             names = [one.name for one in (*rated, *told)]
             chosen = self.ask("Which column is the label or rating, if any?", *names, "no label")
             named = [one for one in rated if one.name == chosen]
-            for one in [one for one in told if one.name == chosen]:
-                self._take_label(one, replies)
+            for one in told:
+                if one.name == chosen:
+                    self._take_label(one, replies)
         for one in named:
             self._take_read("vote" if "rater" in self.entries else "published_safe_rate", one)
 
@@ -615,13 +617,14 @@ class _Drafting:
 
     def _take_ids(self) -> None:
         """Take ids of rows that are a case each; an id that recurs is none of a case."""
-        ids = (one for one in self.left if one.is_id and None not in one.values)
-        ids = (
+        unique = (
             one
-            for one in ids
-            if _ID.fullmatch(one.name) or not (one.is_verdict or one.is_called(*_TOLD))
+            for one in self.left
+            if one.is_id
+            and None not in one.values
+            and (_ID.fullmatch(one.name) or not (one.is_verdict or one.is_called(*_TOLD)))
+            and len(one.kinds) == len(one.values)
         )
-        unique = (one for one in ids if len(one.kinds) == len(one.values))
         if "vote" not in self.entries and (column := next(unique, None)):
             self.take("id", None, column)
 
@@ -636,7 +639,7 @@ class _Drafting:
         of = f"of the first {found.rows} rows"
         repeated, empty = found.left.get(REPEATED, 0), found.left.get(NO_QUERY, 0)
         apart = [f"context: {one.name}" for one in self.left if not one.is_verdict]
-        apart += [VERDICTS] if "intended" in mapping else []
+        apart += [_VERDICTS] if "intended" in mapping else []
         clashes = [one for one in found.problems if isinstance(one, ContradictionError)]
         if clashes:
             text = f"{len(clashes)} {of} don't fit: {clashes[0]}; what tells them apart?"
@@ -648,8 +651,8 @@ class _Drafting:
             text = (
                 f"{repeated} {of} repeat the query and context of another: what tells them apart?"
             )
-            if not {*apart, REPEATS} & {*self.answers}:
-                self.questions.append(Question(text, (*apart, REPEATS)))
+            if not {*apart, _REPEATS} & {*self.answers}:
+                self.questions.append(Question(text, (*apart, _REPEATS)))
 
 
 def _meaning(kind: str) -> str:

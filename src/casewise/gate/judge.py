@@ -107,14 +107,6 @@ def run_gate(
         problem = "the run has nothing that a rule is about"
         raise InputError(problem, expected=f"one of {names}")
     _check_together(held, config)
-    for rule, _ in held if baseline is None else ():
-        if rule.compares:
-            raise config.fault(
-                rule,
-                "the rule needs a baseline, and none was given",
-                field=str(rule.demand),
-                expected="--baseline RUN; or limits under `without_baseline:`",
-            )
     inside = [one for one in runs if any(run is one for _, run in held)]
     against = {one.name: found[0] for one in inside if len(found := runs_like(one, others)) == 1}
     for rule, run in held:
@@ -181,8 +173,16 @@ def _check_baseline(
     """Refuse a baseline that a run can't be subtracted from.
 
     Raises:
-        InputError: It has no run under the condition, or several; or over other data or cases.
+        InputError: There is none; or it has no run under the condition, or several; or over other
+            data or cases.
     """
+    if not baseline:
+        raise config.fault(
+            rule,
+            "the rule needs a baseline, and none was given",
+            field=str(rule.demand),
+            expected="--baseline RUN; or limits under `without_baseline:`",
+        )
     found = runs_like(run, baseline)
     if len(found) != 1:
         raise config.fault(

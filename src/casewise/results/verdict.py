@@ -408,10 +408,10 @@ def _turned(evidence: Evidence) -> str:
 @_finding("no better than a coin")
 def _coin(evidence: Evidence) -> str:
     right, coin = evidence.right, evidence.coin
-    # Of corrected rates there is no corrected share of right answers.
-    is_apart = evidence.comparison is not None or evidence.score.is_corrected
-    # Where all labels are alike, a coin with the same rates is right as often as any model.
-    is_apart = is_apart or not all(size > 0 for size in evidence._sizes)
+    # Of corrected rates there is no corrected share of right answers; and where all labels are
+    # alike, a coin with the same rates is right as often as any model.
+    has_both = all(size > 0 for size in evidence._sizes)
+    is_apart = evidence.comparison is not None or evidence.score.is_corrected or not has_both
     if is_apart or not right.low <= coin <= right.high:
         return ""
     return (

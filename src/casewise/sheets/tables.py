@@ -121,7 +121,8 @@ def plural(n: int, noun: str) -> str:
     """A count with its noun: ``1 case``, ``2 cases``, ``2 queries``."""
     if n == 1:
         return f"1 {noun}"
-    return f"{n} {noun[:-1]}ies" if noun.endswith(("ry", "ly")) else f"{n} {noun}s"
+    has_ies = noun[-1] == "y" and noun[-2] not in "aeiou"
+    return f"{n} {noun[:-1]}ies" if has_ies else f"{n} {noun}s"
 
 
 def money(amount: float | None, currency: str = "") -> str:
