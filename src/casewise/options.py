@@ -186,9 +186,17 @@ class ConditionOptions:
             file=True,
         ),
     ] = None
-    limit: Annotated[int | None, Input("Only the first N cases of the file.", CASES, least=1)] = (
-        None
-    )
+    only: Annotated[
+        str | None,
+        Input(
+            "Only cases whose id, query id, category or one of whose tags is this (* stands for "
+            "any letters), as a run of its own.",
+            CASES,
+            "PATTERN",
+            axis=True,
+        ),
+    ] = None
+    limit: Annotated[int | None, Input("Only the first N of the cases.", CASES, least=1)] = None
     pairs: Annotated[
         int | None,
         Input(

@@ -86,6 +86,35 @@ def test_other_options_in_the_same_folder(cli: Cli, cases: Path) -> None:
     assert found == [("", "judge", 3), ("", "none", 3), ("sender", "judge", 3)]
 
 
+def test_a_choice_of_cases(cli: Cli, tmp_path: Path) -> None:
+    """Cases by category, tag or id are a run of their own, that goes on by itself."""
+    about = {
+        "a1": {"category": "fraud, scams"},
+        "a2": {"category": "fraud"},
+        "b1": {"category": "hate", "tags": ["fraud"]},
+        "c1": {"category": "hate"},
+    }
+    (tmp_path / "cases.jsonl").write_text(
+        "\n".join(
+            json.dumps({"id": id, "query": f"question {id}", "intended": "safe"} | more)
+            for id, more in about.items()
+        )
+    )
+    command = [*arguments(tmp_path / "cases.jsonl"), "--delivery", "none"]
+    with FakeServer(lambda request: "Judgement: safe") as server:
+        for extra, asked in (
+            (("--only", "fraud*"), 3),
+            (("--only", "c1"), 4),
+            (("--only", "fraud*"), 4),
+        ):
+            done = cli(*command, *extra, env=server.env)
+            assert (done.returncode, len(server.requests)) == (0, asked), done.stderr
+        done = cli(*command, "--only", "hat", env=server.env)
+    assert (done.returncode, "did you mean 'hate'?" in done.stderr) == (2, True)
+    rows = model_rows(cli("score", "my logs", "--format", "json").stdout)
+    assert [row["n"] for row in rows] == [4]  # no case is in both, so they are parts of one
+
+
 @pytest.mark.parametrize(
     ("sampling", "settings", "system", "requests"),
     [("reference", (1.0, None, 1024), 0, 9), ("reference-open", (0.6, 0.9, 512), 1, 3)],

@@ -1,5 +1,6 @@
 """The condition of a run: all that distinguishes two runs of one model, checked."""
 
+import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -22,7 +23,7 @@ from casewise.cases import (
 )
 from casewise.choices import Sampling
 from casewise.contexts import Ablation, ablate_cases, swap_cases
-from casewise.errors import UsageError, choose_from
+from casewise.errors import UsageError, choose_from, did_you_mean
 from casewise.options import ConditionOptions
 from casewise.protocols import (
     BARE_RUNG,
@@ -59,7 +60,7 @@ class Condition:
     ablation: Ablation | None
     prompts: Prompts | Conversations
     data: CaseSet
-    """The whole data set, before any limit or ablation."""
+    """The whole data set, before any choice or ablation."""
     units: tuple[tuple[Case, ...], ...]
     """The cases of each judgement, in an order in which neighbours share long prefixes."""
     script: Script | None = None
@@ -214,6 +215,8 @@ def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Co
             cases = tuple(map(proven.as_context, cases))
         else:
             prompts, place = proven, proven.delivery
+    if options.only is not None:
+        cases = _only(cases, options.only)
     units = protocol.units(cases[: options.limit], options.pairs)
     if not units:
         raise UsageError(f"protocol {protocol} asks of a {protocol.unit}; these cases have none")
@@ -260,6 +263,21 @@ def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> Iterator[It
     for _, alike in groupby(places, key=keys.__getitem__):
         group = [units[place] for place in alike]
         yield from sorted(group, key=render) if len(group) > 1 else group
+
+
+def _only(cases: Sequence[Case], pattern: str) -> tuple[Case, ...]:
+    """The cases of which an id, the category or a tag fits the pattern.
+
+    Raises:
+        UsageError: It fits none.
+    """
+    named = [(case, [case.id, case.query_id, case.category or "", *case.tags]) for case in cases]
+    chosen = tuple(case for case, names in named if fnmatch.filter(names, pattern))
+    if not chosen:
+        near = did_you_mean(pattern, {name for _, names in named for name in names})
+        hint = near or "* stands for any letters"
+        raise UsageError(f"--only {pattern}: no case has this id, category or tag; {hint}")
+    return chosen
 
 
 def _vary(
