@@ -60,9 +60,7 @@ class InputError(CasewiseError):
         place += [record] if record else []
         place += [f"field {field!r}"] if field else []
         detail = [f"found {shorten(found)}"] if found is not ... else []
-        if expected:
-            asks = expected.startswith("did you mean")
-            detail.append(expected if asks else f"expected {expected}")
+        detail += [f"expected {expected}"] if expected else []
         text = f"{', '.join(place)}: {problem}" if place else problem
         super().__init__(f"{text} ({'; '.join(detail)})" if detail else text)
 
@@ -83,6 +81,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Question after the name nearest to one that doesn't exist; empty where none is near."""
     near = get_close_matches(name, [str(one) for one in known], n=1)
     return f"did you mean {near[0]!r}? " if near else ""
+
+
+def one_of(name: str, known: Iterable[str], most: int | None = None) -> str:
+    """Names that are expected where one that doesn't exist was found; the nearest is asked after.
+
+    Args:
+        name: The name that was found.
+        known: The names that there are.
+        most: How many of them are named.
+    """
+    every = [str(one) for one in known]
+    named = f"one of {some(every, len(every) if most is None else most)}"
+    return "; ".join(filter(None, (named, did_you_mean(name, every).strip())))
 
 
 def choose_from(name: str, known: Iterable[str]) -> str:

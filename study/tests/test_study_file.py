@@ -91,7 +91,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     ("change", "message"),
     [
         (swapped(r"^  least_seconds", "  least_second"),
-         r"field 'timing\.least_second': unknown field \(did you mean 'least_s"),
+         r"field 'timing\.least_second': unknown field \(.*; did you mean 'least_s"),
         (swapped(r"^votes: .*", "votes: 3"),
          r"design\.cells, record 1: the cell none \S+ is in 2 blocks \(expected 3, one for each"),
         (swapped(r"^  - unsafe\n", ""), r"record 3: not an arm of the study \(found 'unsafe'"),

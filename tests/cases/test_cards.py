@@ -112,7 +112,8 @@ BAD: dict[str, tuple[object, str]] = {
     "deep": ("[" * 100_000, ", line 1: nested too deeply"),
     "misspelt field": (
         changed("cases", 1, value={"id": "c2", "qurey": "q", "line": "books", "note": "n"}),
-        ", cases, record 2, field 'qurey': unknown field (did you mean 'query'?",
+        ", cases, record 2, field 'qurey': unknown field (expected one of id, query, line, "
+        "note, history, retrieved; did you mean 'query'?",
     ),
     "missing field of a line": (
         changed("lines", 1, "why"),

@@ -118,6 +118,11 @@ def test_every_row_is_accounted_for(tmp_path: Path) -> None:
         assert told in said
 
 
+def test_a_filter_that_leaves_no_case_says_so(tmp_path: Path) -> None:
+    said = problem(tmp_path, BASE + "where: {kind: z}\n", {"q": "One?", "kind": "a"})
+    assert "no row became a case (of 1, 1 left out by the mapping's 'where')" in said
+
+
 def test_votes_a_row_each(tmp_path: Path) -> None:
     text = BASE + "vote: {column: v, safe: [1], unsafe: [2]}\nrater: w\n"
     votes = [("ann", 1), ("bob", 2), ("ann", 1), ("", 2), ("", 2)]
@@ -167,7 +172,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
             "query: q\nlicence: l\n",
             "field 'source': the field is missing (expected the name of a column",
         ),
-        (BASE + "kategory: c\n", "unknown key (did you mean 'category'?"),
+        (BASE + "kategory: c\n", "context.GROUP.NAME; did you mean 'category'?"),
         (BASE + "context.a: x\ncontext.a.b: y\n", "'context.a': is a value and holds others"),
         (BASE + "turns: t\n", "'query' does not go with 'turns'"),
         (ORIGIN, "which column is the query?"),
@@ -180,7 +185,10 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
         ("query: [\n", "not valid YAML"),
         (BASE + "query: r\n", "stands twice"),
         # Columns that are absent.
-        (BASE + "category: topc\n", "no such column (found 'topc'; did you mean 'topic'"),
+        (
+            BASE + "category: topc\n",
+            "topic, seed, no; did you mean 'topic'?",
+        ),
         (BASE + "language: en\n", "for one value in every row write {constant: TEXT}"),
         (BASE + "id: seed.tpye\n", "did you mean 'seed.type'?"),
         (BASE + "each: {columns: [x], name: y, value: z}\n", "no such column"),

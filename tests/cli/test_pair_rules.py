@@ -75,7 +75,7 @@ def test_check_lists_pairs(old: Path, cli_inside: Cli) -> None:
         "findings": [],
     }
     shown = cli_inside("contexts", "check", "old.yaml").stdout
-    assert "Found nothing." in shown
+    assert "Checked queries and contexts of pairs: no finding." in shown
     # The texts may be distressing, and are not needed.
     assert "borrow" not in shown
 

@@ -17,7 +17,7 @@ from casewise.cases.files import (
 )
 from casewise.cases.mapping import BUILT_IN, EACH, ROW, CaseMapping, Each, MappedRow
 from casewise.cases.model import Case
-from casewise.errors import InputError, did_you_mean, some
+from casewise.errors import InputError, one_of
 from casewise.files import Row, Table, TableForm, as_row, open_tables
 
 
@@ -42,6 +42,16 @@ class Imported:
     """Number of filled cells by column that the mapping names nowhere."""
     notes: tuple[str, ...]
     """Remarks on the source: splits, encodings, files left unread."""
+
+    def check_filled(self) -> None:
+        """Refuse to go on without any case.
+
+        Raises:
+            InputError: No row became a case; the message says what became of them.
+        """
+        if not self.cases:
+            left = "".join(f", {count} {what}" for what, count in self.left.items())
+            raise InputError(f"no row became a case (of {self.rows}{left})", self.files[0])
 
 
 def import_cases(source: Any, mapping: CaseMapping) -> Imported:
@@ -99,6 +109,7 @@ def cases_of(source: Any, mapping: CaseMapping | None = None) -> CaseSet:
     if mapping is not None:
         found = import_cases(source, mapping)
         raise_first(found.problems)
+        found.check_filled()
         return CaseSet(found.cases, found.files[0].name, found.notes)
     table = table_in_memory(source)
     placed = ((place, row_record(row, place, table.file)) for place, row in table.rows)
@@ -108,8 +119,7 @@ def cases_of(source: Any, mapping: CaseMapping | None = None) -> CaseSet:
 
 
 def _no_column(name: str, columns: Iterable[str], file: Path, key: str) -> InputError:
-    known = list(columns)
-    expected = f"{did_you_mean(name, known)}one of {', '.join(known)}"
+    expected = one_of(name, columns)
     if key in ("source", "licence", "language", "category"):
         expected += "; for one value in every row write {constant: TEXT}"
     return InputError("no such column", file, field=key, found=name, expected=expected)
@@ -222,8 +232,8 @@ class _Import:
             root = _root(name, self.columns)
             if root not in (None, name) and name not in self.reached:
                 paths = inner_paths(self.sample.get(root or ""), root or "")
-                expected = f"{did_you_mean(name, paths)}one of {some(paths, 12)}"
                 problem = "the path finds nothing in any row"
+                expected = one_of(name, paths, 12)
                 raise InputError(problem, file, field=key, found=name, expected=expected)
 
     def take_table(self, table: Table) -> None:

@@ -33,7 +33,7 @@ from casewise.cases.cells import (
     without_null,
 )
 from casewise.cases.model import MOST_VOTES, Side, Strict
-from casewise.errors import InputError, UsageError, did_you_mean
+from casewise.errors import InputError, UsageError, one_of
 from casewise.files.yaml import check_model, fault, read_model
 
 ROW, EACH = BUILT_IN = ("@row", "@each")
@@ -267,8 +267,7 @@ class CaseMapping(BaseModel):
         parameters = [key for key in data if key.startswith(CONTEXT)]
         for key in data:
             if key not in cls.model_fields and (key not in parameters or ".." in f"{key}."):
-                near = did_you_mean(key, known)
-                raise fault("unknown key", key, expected=f"{near}one of {', '.join(known)}")
+                raise fault("unknown key", key, expected=one_of(key, known))
             if any(other.startswith(f"{key}.") for other in parameters):
                 raise fault("is a value and holds others", key)
         if not isinstance(data.get("cases"), list):

@@ -16,7 +16,7 @@ from casewise.cli._cases import print_problems
 from casewise.cli._console import err, note, note_all, working, write_out
 from casewise.cli._main import case_files
 from casewise.cli._options import argument, flag, is_same_file, option, out_option
-from casewise.errors import InputError, UsageError
+from casewise.errors import UsageError
 from casewise.files import quoted, write_atomically
 from casewise.sheets import plural
 
@@ -93,8 +93,7 @@ def import_(
         err().print("Nothing was written; --skip-bad leaves bad rows out.", markup=False)
         raise typer.Exit(2)
     _note_counts(imported)
-    if not imported.cases:
-        raise InputError("no row became a case", file=source)
+    imported.check_filled()
     hash = case_files.write_cases(imported.cases, to)
     note(f"{to}: {plural(len(imported.cases), 'case')} (hash {hash})")
 

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from casewise.errors import InputError, did_you_mean
+from casewise.errors import InputError, one_of
 from casewise.files.text import read_text
 
 
@@ -255,8 +255,7 @@ def problem_of(
     if kind == "missing":
         return "the field is missing", ..., None
     if kind == "extra_forbidden":
-        near = did_you_mean(str(detail["loc"][-1]), known)
-        return "unknown field", ..., f"{near}one of {', '.join(known)}"
+        return "unknown field", ..., one_of(str(detail["loc"][-1]), known)
     # A query is never shown; whatever stands in its place is.
     hidden = detail["loc"][-1:] == ("query",) and isinstance(detail["input"], str)
     return "wrong value", ... if hidden else detail["input"], words.get(kind) or expectation(detail)

@@ -19,7 +19,7 @@ from pydantic import (
 
 from casewise.cases import LabelRule
 from casewise.choices import OWN_RULE, Better, Measure, Origin, Side
-from casewise.errors import InputError, did_you_mean
+from casewise.errors import InputError, one_of
 from casewise.files.yaml import fault, read_model
 from casewise.measures import gated
 from casewise.protocols import CONDITION
@@ -41,8 +41,7 @@ class Demand(StrEnum):
 def _measure(name: object) -> Measure:
     known = gated()
     if not isinstance(name, str) or name not in known:
-        near = did_you_mean(str(name), known)
-        raise fault("no such measure", found=name, expected=near + ", ".join(known))
+        raise fault("no such measure", found=name, expected=one_of(str(name), known))
     return known[name]
 
 

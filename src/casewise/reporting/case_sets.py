@@ -160,6 +160,6 @@ def pairs_sheet(cases: Sequence[Case], findings: Sequence[Finding]) -> Sheet:
     ]
     table = Table([*map(Column, ("query_id", *lists))], rows)
     return page(
-        [table, *finding_lines(findings, len(cases))],
+        [table, *finding_lines(findings, "queries and contexts of pairs", len(cases))],
         lambda: {"pairs": records, "findings": as_record(findings)},
     )

@@ -40,10 +40,19 @@ SHOWN = 3
 _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.DOUBT, Level.NOTE: Tone.GOOD}
 
 
-def finding_lines(found: Sequence[Finding], total: int, *, reveal: bool = False) -> Iterator[Part]:
-    """Findings, each under its name; with their first cases, unless they are about all."""
+def finding_lines(
+    found: Sequence[Finding], checked: str, total: int, *, reveal: bool = False
+) -> Iterator[Part]:
+    """Findings, each under its name; with their first cases, unless they are about all.
+
+    Args:
+        found: The findings.
+        checked: What was looked at, for a set without any.
+        total: Number of cases.
+        reveal: Whether to show pieces of texts.
+    """
     counts = [plural(sum(one.level is level for one in found), str(level)) for level in Level]
-    yield f"\nFound: {', '.join(counts)}." if found else "\nFound nothing."
+    yield f"\nFound: {', '.join(counts)}." if found else f"\nChecked {checked}: no finding."
     for one in found:
         yield Word(f"\n{one.level} {one.code} ({_size(one)})", _TONES[one.level])
         ids = f" [{some(one.cases, SHOWN)}]" if 0 < len(one.cases) < total else ""
@@ -68,7 +77,9 @@ def description_sheet(one: Description) -> Sheet:
 
 def _description(one: Description) -> Iterator[Part]:
     yield from (*_moved(one.context_effect), _opening(one), *one.shape.sentences())
-    yield from finding_lines(one.findings, one.cases)
+    yield from finding_lines(
+        one.findings, f"votes and published rates of {plural(one.cases, 'case')}", one.cases
+    )
     if one.voted:
         tables = (_effects(one), _contexts(one), *_people(one))
         yield from (table for table in tables if table.rows)
@@ -226,7 +237,9 @@ def _audit(one: Audit, *, reveal: bool) -> Iterator[Part]:
         f"{one.name}: {plural(one.cases, 'case')} of {plural(one.queries, 'query')}{sided}, "
         f"{plural(one.categories, 'category')} (hash {one.dataset_hash})"
     )
-    yield from finding_lines(one.findings, one.cases, reveal=reveal)
+    yield from finding_lines(
+        one.findings, "votes, pairs, copies, clues, texts and fields", one.cases, reveal=reveal
+    )
     yield from (table for table in (_guesses(one), _words(one), _parameters(one)) if table.rows)
 
 
