@@ -119,6 +119,7 @@ TABLE = [
     ("run -m casewise/other", "the only embedded model is casewise/smollm2"),
     ("run -m anthropic/claude-sonnet-4-0", "gives no log-probabilities"),
     ("run -m gpt-4o", "gpt-4o: which provider?"),
+    ("run -m ollma/x", "no provider 'ollma': did you mean 'ollama'?"),
     (f"run {MODEL} --cases deep.json", "deep.json"),
     (f"run {MODEL} --prompt query.txt", "{context}"),
     (f"run {MODEL} --prompt field.txt", "unknown field {question}"),

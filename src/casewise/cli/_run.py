@@ -153,7 +153,7 @@ def _offer_whole(plan: "Plan", asked: Given, folder: Path | None) -> None:
 
 
 def _note_plan(plan: "Plan", folder: Path) -> None:
-    from casewise.models import SMOLLM2
+    from casewise.options import SMOLLM2
     from casewise.runs import total
 
     models = dict.fromkeys(cell.model for cell in plan.cells)

@@ -7,7 +7,6 @@ them stand the embedded model (``embedded``) and bots behind addresses of their 
 
 from casewise.models.client import Prices
 from casewise.models.embedded import (
-    SMOLLM2,
     InProcess,
     Replied,
     TokenPlace,
@@ -25,7 +24,6 @@ __all__ = [
     "InProcess",
     "Prices",
     "Replied",
-    "SMOLLM2",
     "TargetCheck",
     "TokenPlace",
     "check_name",

@@ -37,6 +37,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import whole_characters
 from casewise.logs import ESTIMATED, TARGETS, input_tokens
+from casewise.models.embedded import IN_PROCESS
 from casewise.models.faults import (
     MAX_WAIT_S,
     REACTIONS,
@@ -588,7 +589,7 @@ class PatientModel(Model):
         return answer.model[:60]
 
 
-_NAMELESS = ("mockllm", "none", "casewise", "casewise-hf")
+_NAMELESS = ("mockllm", "none", *IN_PROCESS)
 """Providers whose answers bear no model's name."""
 
 

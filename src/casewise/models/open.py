@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -18,8 +19,10 @@ from inspect_ai.model import (
     get_model,
     get_model_info,
 )
+from inspect_ai.util import registry_create
 
-from casewise.errors import ModelError, install_hint
+from casewise.errors import ModelError, did_you_mean, install_hint
+from casewise.logs import TARGETS
 from casewise.models.client import (
     BATCH_PRICE,
     CONNECTIONS,
@@ -33,11 +36,12 @@ from casewise.models.client import (
     url_of,
     why_unconnected,
 )
-from casewise.models.embedded import SMOLLM2, WINDOW, is_in_process, prepare
+from casewise.models.embedded import HF, IN_PROCESS, WINDOW, is_in_process, prepare
 from casewise.models.faults import FaultKind, failed
 from casewise.models.keys import MissingError, redacted, refuse_password
 from casewise.models.target import Target, load_target
 from casewise.models.target_http import TargetExchange
+from casewise.options import SMOLLM2
 
 Result = TypeVar("Result")
 
@@ -70,9 +74,6 @@ ATTEMPT_TIMEOUT_S = 300
 OPENAI_API = "openai-api/"
 """Prefix of models of any OpenAI-compatible server."""
 
-HF = "casewise-hf/"
-"""Prefix of models of the distribution casewise-hf."""
-
 _LOADED = ("hf/", "transformer_lens/", "nnterp/")
 """Prefixes of Inspect's providers that load models into the process that asks them."""
 
@@ -82,7 +83,7 @@ _SERVED = ("vllm/", "sglang/")
 
 def _without_hf(model: str) -> str | None:
     """Message on a model of casewise-hf where that is not installed; None for any other."""
-    if not model.startswith(HF) or find_spec("casewise_hf") is not None:
+    if not model.startswith(f"{HF}/") or find_spec("casewise_hf") is not None:
         return None
     return f"{model} needs casewise-hf: {install_hint(distribution='casewise-hf')}"
 
@@ -93,24 +94,54 @@ def loads_weights(model: str, base_url: str | None) -> bool:
     return served or is_in_process(model) or model.startswith(_LOADED)
 
 
+PROVIDERS = (
+    *("anthropic", "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "google", "grok"),
+    *("groq", "hf", "hf-inference-providers", "litellm-proxy", "llama-cpp-python", "meta"),
+    *("mistral", "mockllm", "moonshot", "nnterp", "none", "ollama", "openai", "openai-api"),
+    *("openrouter", "perplexity", "sagemaker", "sambanova", "sglang", "together"),
+    *("transformer_lens", "vllm", TARGETS, *IN_PROCESS),
+)
+"""Providers of Inspect's and ours that are known without loading one."""
+
+
 def check_name(model: str) -> None:
-    """Refuse the name of a model without its provider.
+    """Refuse the name of a model without its provider, or of one that nobody has registered.
 
     Raises:
-        ModelError: There is no provider in it; the message says how to write it.
+        ModelError: There is no such provider; the message says how to write it.
     """
     provider, slash, name = model.partition("/")
     if provider and name:
-        return
+        if provider in PROVIDERS or _is_registered(provider):
+            return
+        # Whoever runs a server often writes its name as the provider.
+        raise ModelError(
+            f"{model}: no provider {provider!r}: {did_you_mean(provider, PROVIDERS)}a server that "
+            f"speaks OpenAI's protocol is {OPENAI_API}{model}"
+        )
     if slash or not model:
         raise ModelError(
             f"{model!r}: no name of a model: write PROVIDER/NAME, such as openai/gpt-4o"
         )
     raise ModelError(
         f"{model}: which provider? Write PROVIDER/{model}, such as openai/{model}; "
-        f"openai-api/SERVICE/{model} for a server that speaks OpenAI's protocol, "
-        f"casewise-hf/./{model} for a folder"
+        f"{OPENAI_API}SERVICE/{model} for a server that speaks OpenAI's protocol, "
+        f"{HF}/./{model} for a folder"
     )
+
+
+def _is_registered(provider: str) -> bool:
+    """Tell whether Inspect, or a package that extends it, has a provider of this name."""
+    packages = entry_points(group="inspect_ai").names
+    for name in (provider, *(f"{package}/{provider}" for package in packages)):
+        try:
+            registry_create("modelapi", name)
+        except LookupError:
+            continue
+        except Exception:
+            # It lacks its arguments: it is there.
+            return True
+    return False
 
 
 def server_address(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str:
@@ -193,10 +224,7 @@ def open_model(
     try:
         model = _open(name, base_url, dict(model_args or {}))
     except (ValueError, ImportError, TypeError) as error:
-        # Whoever runs a server often writes its name as the provider.
-        hint = f" A server that speaks OpenAI's protocol is {OPENAI_API}{name}."
-        unknown = hint if "not recognized" in str(error) else ""
-        raise ModelError(redacted(f"{name}: {error}{unknown}")) from None
+        raise ModelError(redacted(f"{name}: {error}")) from None
     except Exception as error:
         # Inspect's own error for what is missing, which is no public name.
         if type(error).__name__ != "PrerequisiteError":

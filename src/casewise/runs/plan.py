@@ -190,6 +190,8 @@ def _by_target(asked: Mapping[str, Any], folder: Path | None) -> Iterator[dict[s
     given = asked.get("model", [])
     targets = [load_target(name, folder) for name in given if is_target(name)]
     models = [name for name in given if not is_target(name)]
+    for name in models:
+        check_name(name)
     if models or not targets:
         yield {**asked, "model": models} if models else dict(asked)
     elif asked.keys() & {"model_arg", "model_base_url"}:
@@ -466,8 +468,8 @@ def make_plan(
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
         InputError: Cases or a template that can't be used.
-        ModelError: A model without its provider, or a provider that gives no log-probabilities
-            under ``probability``.
+        ModelError: A model without its provider, one that nobody has registered, or one that gives
+            no log-probabilities under ``probability``.
     """
     runs = runs_of(read(RunOptions, asked, folder), folder)
     conditions: dict[str, PlannedCondition | None] = {}
@@ -522,12 +524,9 @@ def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
     Raises:
         UsageError: A setting that can't be given, tools that the model can't take, or no interface
             of batches.
-        ModelError: A model without its provider, or a provider that gives no log-probabilities
-            under ``probability``.
+        ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     protocol, model, grader = planned.condition.protocol, run.model, run.grading_model
-    for name in filter(None, (model, grader)):
-        check_name(name)
     if run.batch:
         check_batches(model, grader)
     if protocol.candidates and model.split("/")[0] in NO_LOGPROBS:

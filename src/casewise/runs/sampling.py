@@ -12,14 +12,13 @@ from pydantic import ValidationError
 from casewise.cases import digest
 from casewise.choices import Sampling
 from casewise.errors import UsageError, choose_from, shorten
-from casewise.logs import EMBEDDED, TARGETS
+from casewise.logs import TARGETS
+from casewise.models.embedded import HF, IN_PROCESS
 from casewise.models.keys import redacted, refuse_secret, refuse_secrets_within
-from casewise.options import ConditionOptions
+from casewise.options import SMOLLM2, ConditionOptions
 from casewise.protocols import find_protocol
 
-LOCAL_PROVIDERS = frozenset(
-    {"casewise", "casewise-hf", "hf", "vllm", "sglang", "ollama", "llama-cpp-python"}
-)
+LOCAL_PROVIDERS = frozenset({*IN_PROCESS, "hf", "vllm", "sglang", "ollama", "llama-cpp-python"})
 """Providers that serve open models; the published runs sample those in another way."""
 
 NO_LOGPROBS = frozenset({"anthropic", "bedrock", TARGETS})
@@ -65,7 +64,7 @@ def make_draw(
     protocol = find_protocol(options.protocol)
     sampling = resolve_sampling(Sampling(options.sampling), model)
     open_model = sampling is Sampling.REFERENCE_OPEN
-    longest = protocol.longest(sampling, embedded=model.startswith(EMBEDDED))
+    longest = protocol.longest(sampling, embedded=model == SMOLLM2)
     drawn = protocol.drawn and sampling is not Sampling.GREEDY
     config = GenerateConfig(
         temperature=1.0 if drawn else 0.0, max_tokens=options.max_tokens or longest
@@ -130,7 +129,7 @@ _OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_
 
 TAKEN: Mapping[str, tuple[str, ...]] = {
     "casewise": ("stop_seqs", "top_k", "top_p"),
-    "casewise-hf": ("top_p",),
+    HF: ("top_p",),
     TARGETS: ("top_p",),
     "openai-api": (
         *_OF_A_BODY,
