@@ -10,7 +10,7 @@ a population with replacement, so the truth is the population's figure. Every me
 of measures that a population's answers have is counted, and its change. Each cell (a population at
 a size) is kept in a file, so that a stopped run goes on. Ends with 1 where an interval that is
 mostly given holds the truth in less than 93 of 100 studies by more than chance, but where one query
-makes the figure, and for PCC from 28 queries.
+makes the figure.
 """
 
 import argparse
@@ -1270,14 +1270,6 @@ def least_text(found: Sequence[tuple[float, str]]) -> str:
 HEAVY = "a long tail, the heaviest query changed"
 """Population of which one query makes the figure: no interval holds it, and a line names it."""
 
-SMALL_PCC = 0.9
-"""Least coverage of PCC at 28 queries: two errors below the worst that is known, .914."""
-
-
-def is_known(key: Key, name: str, cell: Cell) -> bool:
-    """Tell whether a shortfall is one of those that the page of statistics names."""
-    return key[0] == HEAVY or (name == "pcc" and key[1] == 28 and cell.coverage >= SMALL_PCC)
-
 
 def too_low(cells: Cells, *, known: bool) -> list[str]:
     """Cells with a coverage below the least by more than chance, worst first."""
@@ -1285,7 +1277,7 @@ def too_low(cells: Cells, *, known: bool) -> list[str]:
         (one.coverage, name, key)
         for key, figures_ in cells.items()
         for name, one in figures_.items()
-        if one.is_low and is_known(key, name, one) is known
+        if one.is_low and (key[0] == HEAVY) is known
     ]
     return [
         f"`{name}`, {key[0]}, {key[1]} queries: {three(coverage)} "
@@ -1315,7 +1307,7 @@ def page(cells: Cells, draws: int, seed: int) -> str:
         "",
         *(f"- {one}" for one in low or ["none"]),
         "",
-        f"Of one heavy query, and of PCC from 28, as is known ({len(known)}):",
+        f"Of one heavy query, as is known ({len(known)}):",
         "",
         *(f"- {one}" for one in known or ["none"]),
     ]
