@@ -312,32 +312,15 @@ class Plan(Shown):
         return markdown(estimates_table(self.estimates), *map(escape, self.notes))
 
 
-def estimates_table(
-    estimates: Sequence[runs.CostEstimate],
-    *,
-    at_most: Sequence[runs.CostEstimate] = (),
-    condition: str = "condition",
-    with_total: bool = False,
-) -> Table:
-    """Requests, tokens (estimated) and cost of every model under every condition.
-
-    Args:
-        estimates: Requests that will be sent.
-        at_most: Requests that may follow, at most.
-        condition: Heading of the column that tells the rows of a model apart.
-        with_total: Whether the last row is the sum of the others.
-    """
-
-    def row(model: str, title: str, *summed: runs.CostEstimate) -> Row:
-        *counts, cost = runs.total(summed)
-        return Row([model, title, *counts, "unknown" if cost is None else cost])
-
-    rows = [row(one.model, one.title, one) for one in estimates]
-    rows += [row(one.model, f"{one.condition}, at most", one) for one in at_most]
-    if with_total:
-        rows.append(row("total", "", *estimates, *at_most))
+def estimates_table(estimates: Sequence[runs.CostEstimate]) -> Table:
+    """Requests, tokens (estimated) and cost of every model under every condition."""
+    rows = []
+    for one in estimates:
+        cost = "unknown" if one.cost_usd is None else one.cost_usd
+        counts = one.requests, one.input_tokens, one.output_tokens
+        rows.append(Row([one.model, one.title, *counts, cost]))
     numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
-    columns = [Column("model"), Column(condition), *numbers, Column("cost $", Kind.MONEY)]
+    columns = [Column("model"), Column("condition"), *numbers, Column("cost $", Kind.MONEY)]
     return Table(columns, rows)
 
 

@@ -32,7 +32,6 @@ from casewise.choices import (
     RULES,
     Delivery,
     EngineName,
-    Format,
     Input,
     Sampling,
     grading_model,
@@ -51,11 +50,10 @@ CONVERSATIONS = "Conversations"
 SAMPLING = "Sampling"
 PLACE = "Where it runs"
 COST = "Cost"
-OUTPUT = "Output"
 
 PANELS = (
     *(ARGUMENT, MODEL, CASES, PROTOCOLS, CONVERSATIONS),
-    *(SAMPLING, PLACE, COST, OUTPUT),
+    *(SAMPLING, PLACE, COST),
 )
 """Panels of the help of ``casewise run``, in its order."""
 
@@ -361,7 +359,6 @@ class StartOptions:
     ] = False
     engine: Annotated[
         EngineName,
-        Format,
         Input(
             "This process; or in shards, on this machine or a cluster, with the same results "
             "(docs/how-to/scale.md).",
@@ -413,11 +410,9 @@ class ViewOptions:
             "SWEEP",
         ),
     ] = None
-    dry_run: Annotated[bool, Input("Print requests, tokens and cost; send nothing.", COST)] = False
-    status: Annotated[bool, Input("Of a sweep: what is done; asks nothing.", OUTPUT)] = False
-    format: Annotated[Format, Input("Of a sweep: how its matrix is printed.", OUTPUT)] = (
-        Format.TABLE
-    )
+    dry_run: Annotated[
+        bool, Input("Print requests, tokens and cost, and what is judged already.", COST)
+    ] = False
 
 
 class Option(NamedTuple):

@@ -148,7 +148,7 @@ TABLE = [
         "run -m casewise/smollm2 --generate reasoning_effort=high",
         "choose from",
     ),
-    (f"run {MODEL} --status", "--status"),
+    (f"run {MODEL} --engine ray --max-cost 1 --price-in 1 --price-out 1", "--engine ray takes"),
     ("run -m a/b --protocol respond --deployment bomb.yaml", "bomb.yaml"),
     ("run bomb.yaml", "bomb.yaml"),
     ("run sweep.yaml", "protocl"),

@@ -74,14 +74,3 @@ def test_commands_are_quoted(cli: Cli, tmp_path: Path) -> None:
     done = cli("cases", "import", "--draft", table.name, "--out", "the map.yaml")
     command = done.stderr.split("check it, then ")[1]
     assert shlex.split(command)[3:6] == [table.name, "--map", "the map.yaml"]
-
-
-def test_a_run_without_a_part_of_contexts_offers_the_whole(cli: Cli) -> None:
-    with FakeServer(lambda _: SAFE) as server:
-        done = cli(*RUN, "--ablate", "recipient", env=at(server))
-        assert "only contexts without recipient are judged" in done.stderr
-        (line,) = (one for one in done.stderr.splitlines() if one.startswith("  casewise run"))
-        done = cli(*shlex.split(line)[1:], env=at(server))
-        assert done.returncode == 0, done.stderr
-        # What was judged is not asked again.
-        assert len(server.requests) == 12

@@ -8,6 +8,8 @@ from typing import Any
 from conftest import ROOT, Cli
 from support.fake_openai import Answer, FakeServer
 
+from casewise.runs import plan_sweep, read_done
+
 CASES = 8
 
 COMMON = "cases: cases.jsonl, price_in: 1000, price_out: 2000, max_connections: 4"
@@ -44,13 +46,12 @@ def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
 
 
-def states(cli: Cli) -> dict[tuple[str, str], tuple[str, int, int]]:
+def states(folder: Path) -> dict[tuple[str, str], tuple[str, int, int]]:
     """State, judgements done and asked for, by model and condition; without a key."""
-    done = cli("run", "sweep.yaml", "--status", "--format", "json")
-    assert done.returncode == 0, done.stderr
+    cells = plan_sweep(folder / "sweep.yaml").cells
     return {
-        (one["model"], one["condition"]): (one["state"], one["judged"], one["total"])
-        for one in json.loads(done.stdout)["cells"]
+        (cell.model, cell.estimate.condition): (str(state.state), state.judged, state.total)
+        for cell, state in zip(cells, read_done(cells, folder / "logs/sweep").states, strict=True)
     }
 
 
@@ -59,12 +60,12 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
     of_b = ("binary", "binary, without sender")
     of_a = (*of_b, "binary, none", "score", "score, without sender")
     cells = [*((A, name) for name in of_a), *((B, name) for name in of_b)]
-    assert states(cli) == dict.fromkeys(cells, ("not begun", 0, CASES))
+    assert states(tmp_path) == dict.fromkeys(cells, ("not begun", 0, CASES))
     with FakeServer(answer) as server:
         done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 7 * CASES
-        assert "7 of 7 done; 56 of 56 judgements." in done.stdout
+        assert "56 of 56 are judged already" in cli("run", "sweep.yaml", "--dry-run").stderr
         # One condition goes, one comes; one is asked for more often, and by two records. One model
         # more can't be used.
         changed = GRID.replace("ablate: [none, sender]", "ablate: [none, recipient]")
@@ -79,9 +80,7 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
         assert len(asked) == 3 * CASES + 2 * CASES
     assert "going on: 32 of 80 were judged before" in done.stderr
     assert f"not finished: {C}: " in done.stderr
-    gone = f"in the folder, and not in the file: {B} (binary, without sender) over"
-    assert gone in done.stderr
-    assert states(cli)[B, "binary"] == ("done", 2 * CASES, 2 * CASES)
+    assert states(tmp_path)[B, "binary"] == ("done", 2 * CASES, 2 * CASES)
 
 
 def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
@@ -97,8 +96,8 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
         # The tenth answer reaches the cap; at most three more were in flight.
         first = len(server.requests)
         assert 10 <= first <= 13
-        assert states(cli)[A, "binary"] == ("partly", first, 30)
-        assert states(cli)[B, "binary"] == ("not begun", 0, 30)
+        assert states(tmp_path)[A, "binary"] == ("partly", first, 30)
+        assert states(tmp_path)[B, "binary"] == ("not begun", 0, 30)
         same = cli("run", "sweep.yaml", "--max-cost", "1", env=environment(server))
         assert same.returncode == 1
         assert len(server.requests) == first
@@ -106,17 +105,22 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         # Nothing that was paid for is paid for again.
         assert len(server.requests) == 60
-    assert {state for state, _, _ in states(cli).values()} == {"done"}
+    assert {state for state, _, _ in states(tmp_path).values()} == {"done"}
 
 
-def test_seeds_where_answers_are_drawn(cli: Cli, tmp_path: Path) -> None:
+def test_seeds_where_answers_are_drawn(tmp_path: Path) -> None:
     """A seed makes a condition of its own where it changes something, and is dropped elsewhere."""
     drawn = "protocol: [binary, probability], sampling: [greedy, reference], seed: [1, 2]"
     sweep_file(tmp_path, f"- {{model: {A}, {drawn}, limit: 2}}")
-    assert {condition for _, condition in states(cli)} == {
-        *("binary", "probability, sampling greedy", "probability, sampling reference"),
-        *("binary, draw-seed 1", "binary, draw-seed 2"),
-    }
+    seeds = [
+        (str(cell.planned.condition.protocol), str(cell.sampling), cell.request.seed)
+        for cell in plan_sweep(tmp_path / "sweep.yaml").cells
+    ]
+    api = "reference-api"
+    assert sorted(seeds, key=str) == [
+        *(("binary", "greedy", None), ("binary", api, 1), ("binary", api, 2)),
+        *(("probability", "greedy", None), ("probability", api, None)),
+    ]
 
 
 def test_a_larger_limit_asks_only_the_rest(cli: Cli, tmp_path: Path) -> None:
@@ -131,22 +135,19 @@ def test_a_larger_limit_asks_only_the_rest(cli: Cli, tmp_path: Path) -> None:
         done = cli(*options, "--cases", "moved/ours.jsonl", env=env)
         assert f"going on: 3 of {CASES} were judged before" in done.stderr
         assert f"{CASES} requests, " in done.stderr
-        assert "at unknown prices, about 1 minute: all estimated" in done.stderr
+        assert "at unknown prices: all estimated" in done.stderr
         assert len(server.requests) == CASES
         less = cli(*options, "--cases", "moved/ours.jsonl", "--limit", "2", env=env)
         assert "going on: 2 of 2 were judged before" in less.stderr
         assert len(server.requests) == CASES
 
 
-def test_the_example_of_the_page(cli: Cli, tmp_path: Path) -> None:
+def test_the_example_of_the_page(tmp_path: Path) -> None:
     text, *_ = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs/how-to/sweeps.md").read_text("utf-8"), re.DOTALL
     )
     sweep_file(tmp_path, text)
     (tmp_path / "cases.jsonl").rename(tmp_path / "team.jsonl")
-    found = states(cli)
-    mine = "openai-api/local/my-model"
     # Two protocols over each of two files: three ablations, and no context.
-    assert len(found) == 2 * 2 * (3 + 1) + 2 + 3
-    assert found[mine, "binary, draw-seed 2"] == ("not begun", 0, 56)
-    assert found["openai/gpt-4o", "binary, none, cases team.jsonl"] == ("not begun", 0, CASES)
+    sizes = [cell.judgements for cell in plan_sweep(tmp_path / "sweep.yaml").cells]
+    assert sorted(sizes) == [CASES] * 8 + [56] * (8 + 2 + 3)

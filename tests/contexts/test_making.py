@@ -310,7 +310,7 @@ def test_fields_of_the_file_and_costs(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(Writer()) as server:
         done = cli(*COMMAND, *MODEL, *options, "--dry-run", env=server.env)
         assert done.returncode == 0, done.stderr
-        assert "6 requests, and 6 more at most; nothing was sent." in done.stdout
+        assert "12 requests; nothing was sent." in done.stdout
         assert not server.requests
         done = cli(*COMMAND, *MODEL, *options, env=server.env)
         assert done.returncode == 0, done.stderr

@@ -80,16 +80,8 @@ def test_only_doubted_replies_reach_the_grader(cli: Cli, tmp_path: Path) -> None
     assert f"--grader {BOTH}" in card
 
 
-def test_a_dry_run_says_that_the_cost_is_an_estimate(cli: Cli, tmp_path: Path) -> None:
+def test_the_estimate_of_a_grader_of_doubted_replies(tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", QUERIES)
-    prices = ("--price-in", "1", "--price-out", "2", "--grader-price-in", "10")
-    dry = done(cli, *RESPOND, "--grader", BOTH, *prices, "--grader-price-out", "20", "--dry-run")
-    said = " ".join(dry.split())
-    assert f"{2 * QUERIES + 3} requests (3 of them to grade replies); nothing was sent." in said
-    assert (
-        f"rules, then {JUDGE}: the model grades only what the rules doubt; estimates of its cost "
-        "take a share of 19% of the replies" in said
-    )
     alone, both = (
         cw.plan(tmp_path / "cases.jsonl", "openai-api/fake/m", "respond", grader=grader)
         for grader in (JUDGE, BOTH)

@@ -94,22 +94,12 @@ def test_a_dry_run_counts_what_a_run_sends(cli: Cli, tmp_path: Path) -> None:
         for one in estimates:
             took = one.input_tokens * price_in + one.output_tokens * price_out
             assert one.cost_usd == pytest.approx(took / 1e6)
-    n, graded = (sum(one.requests for one in rows) for rows in (plan.estimates, graders))
-    assert f"{n} requests ({graded} of them to grade replies); nothing was sent." in dry.stdout
-    assert "of it to grade replies)." in dry.stdout
+    n = sum(one.requests for one in plan.estimates)
+    assert f"{n} requests; nothing was sent. About $" in dry.stdout
 
 
-def test_prices_of_a_grader(cli: Cli, tmp_path: Path) -> None:
+def test_prices_of_a_grader(cli: Cli) -> None:
     asked = ["run", "-m", "openai/gpt-4o", "--protocol", "respond", "--limit", "2", "--dry-run"]
     asked += ["--grader", "openai-api/fake/judge", "--price-in", "1", "--price-out", "2"]
     dry = cli(*asked)
     assert "Give --grader-price-in and --grader-price-out (dollars" in " ".join(dry.stdout.split())
-    grader = {"grader": "openai-api/fake/judge", "grader_price_in": 10, "grader_price_out": 20}
-    sweep = {"model": ["openai-api/fake/m"], "protocol": ["binary", "respond"], "limit": 2}
-    (tmp_path / "sweep.yaml").write_text(json.dumps([sweep | grader]), "utf-8")
-    dry = cli("run", "sweep.yaml", "--dry-run", "--format", "json")
-    judged, acted = json.loads(dry.stdout)["cells"]
-    assert "grader_requests" not in judged
-    assert (acted["grader_requests"], acted["cost_usd"]) == (2, None)
-    took = acted["grader_input_tokens"] * 10 + acted["grader_output_tokens"] * 20
-    assert acted["grader_cost_usd"] == pytest.approx(took / 1e6)

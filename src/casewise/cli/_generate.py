@@ -135,8 +135,7 @@ def generate(
     )
     if "dry_run" in view:
         note_lacking(check_making(plan))
-        first, at_most = estimate_making(plan)
-        print_estimates(first, at_most=at_most, condition="what")
+        print_estimates(estimate_making(plan))
         return
     made = _make(plan)
     _print(plan, made)

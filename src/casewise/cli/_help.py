@@ -6,9 +6,10 @@ from casewise.options import CASES as CASES
 from casewise.options import CONVERSATIONS as CONVERSATIONS
 from casewise.options import COST as COST
 from casewise.options import MODEL as MODEL
-from casewise.options import OUTPUT as OUTPUT
 from casewise.options import PLACE as PLACE
 from casewise.options import SAMPLING as SAMPLING
+
+OUTPUT = "Output"
 
 GRADER = "Grader of replies"
 TRUTH = "Truth and unread answers"

@@ -51,41 +51,22 @@ def note_lacking(lacking: Sequence[str]) -> None:
         note(f"note: a run would end here: {line}")
 
 
-def print_estimates(
-    estimates: Sequence[CostEstimate],
-    *,
-    at_most: Sequence[CostEstimate] = (),
-    condition: str = "condition",
-) -> None:
-    """Print requests, tokens and cost, and their sums.
-
-    Args:
-        estimates: Requests that will be sent.
-        at_most: Requests that may follow, at most.
-        condition: Heading of the column that tells the rows of a model apart.
-    """
+def print_estimates(estimates: Sequence[CostEstimate]) -> None:
+    """Print requests, tokens and cost of each model under each condition, and their sums."""
     from casewise.api import estimates_table
     from casewise.runs import total
 
-    table = estimates_table(estimates, at_most=at_most, condition=condition)
-    (requests, *_, least), (more, *_, most) = total(estimates), total((*estimates, *at_most))
-    bound = f", and {count(more - requests)} more at most" if at_most else ""
-    grading = [estimate for estimate in estimates if estimate.grades is not None]
-    graded, *_, price = total(grading)
-    if grading:
-        bound = f" ({count(graded)} of them to grade replies)"
-    unpriced = [estimate for estimate in (*estimates, *at_most) if estimate.cost_usd is None]
+    requests, *_, dollars = total(estimates)
+    unpriced = (estimate for estimate in estimates if estimate.cost_usd is None)
     whose = dict.fromkeys("" if one.grades is None else "grader-" for one in unpriced)
     needed = " and ".join(f"--{one}price-in and --{one}price-out" for one in whose)
     cost = f"Give {needed} (dollars a million tokens) for the cost."
-    if least is not None and most is not None:
-        bounds = f", {money(most, '$')} at most" if at_most else ""
-        share = f" ({money(price, '$')} of it to grade replies)" if grading and price else ""
-        cost = f"About {money(least, '$')}{share}{bounds}."
+    if dollars is not None:
+        cost = f"About {money(dollars, '$')}."
     out().print(
         terminal(
-            table,
-            f"{count(requests)} requests{bound}; nothing was sent. {cost}",
+            estimates_table(estimates),
+            f"{count(requests)} requests; nothing was sent. {cost}",
             "Tokens are estimated at 4 bytes each; reasoning models write many more.",
         )
     )
@@ -410,8 +391,8 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
 
 
 def fault_lines(result: RunResult) -> list[str]:
-    """Notes of a run, and the faults that were met, a line for each model."""
-    lines = list(result.notes)
+    """Faults that a run met, a line for each model."""
+    lines = []
     for what, by_model in (("met on the way", result.faults), ("cases in error", result.errors)):
         for model, kinds in by_model.items():
             shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())

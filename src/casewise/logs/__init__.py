@@ -7,7 +7,6 @@ to import, so this room imports it where something is written, or read whole.
 from casewise.logs.names import (
     ADDRESSES,
     ANSWERED_BY,
-    BROKEN,
     CANCELLED,
     COMMAND,
     CUT,
@@ -62,7 +61,6 @@ __all__ = [
     "ADDRESSES",
     "ANSWERED_BY",
     "Asked",
-    "BROKEN",
     "CANCELLED",
     "COMMAND",
     "CUT",

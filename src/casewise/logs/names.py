@@ -14,8 +14,6 @@ LOCK: Final = "lock"
 """Name of the lock in ``OURS``."""
 RUNNING: Final = ".running"
 """Suffix of a log that grows, or whose process was killed: see ``LogWriter``."""
-BROKEN: Final = ".broken"
-"""Suffix for the name of a log that can't be read."""
 
 # --- keys of a log's metadata ---
 

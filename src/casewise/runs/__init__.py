@@ -25,7 +25,7 @@ from casewise.runs.making import (
     make_contexts,
     plan_making,
 )
-from casewise.runs.plan import Cell, Plan, lone_ablations, make_plan
+from casewise.runs.plan import Cell, Plan, make_plan
 from casewise.runs.sweep import plan_sweep
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "check_models",
     "estimate_making",
     "grade_replies",
-    "lone_ablations",
     "make_budget",
     "make_contexts",
     "make_plan",

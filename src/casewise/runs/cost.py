@@ -12,23 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from casewise.cases import Case
-from casewise.choices import grader_words, rules_first
 from casewise.logs import ESTIMATED, TokenUsage, input_tokens
 from casewise.models.client import Prices, SampleAttempt
-from casewise.models.embedded import is_in_process
 from casewise.protocols import Opening, render_grading
 from casewise.runs.condition import Condition
 
 BYTES_PER_TOKEN = 4.0
 """Bytes of a prompt per token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean
 5.0) on our prompts of CASE-Bench."""
-
-FIRST_TOKEN_S, TOKENS_PER_S, CONNECTIONS = 1.0, 50.0, 10
-"""Speed of a usual server: seconds before an answer, its tokens a second; and Inspect's default of
-requests at once."""
-
-IN_PROCESS = (400.0, 20.0)
-"""Tokens a second that the embedded model reads and writes on two cores."""
 
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
@@ -163,19 +154,6 @@ def total(estimates: Sequence[CostEstimate]) -> tuple[int, int, int, float | Non
     )
 
 
-def usual_seconds(estimate: CostEstimate, connections: int | None) -> float:
-    """Seconds that requests take at the speed of usual servers, or of this machine.
-
-    Args:
-        estimate: Requests and their tokens.
-        connections: Requests at once; None is Inspect's default.
-    """
-    if is_in_process(estimate.model):
-        return estimate.input_tokens / IN_PROCESS[0] + estimate.output_tokens / IN_PROCESS[1]
-    waits = estimate.requests * FIRST_TOKEN_S + estimate.output_tokens / TOKENS_PER_S
-    return waits / (connections or CONNECTIONS)
-
-
 def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
     """Tokens sent over a conversation: each request holds the tools and all that was said."""
     before = (message.text for message in (*opening.messages, *opening.checked))
@@ -185,16 +163,6 @@ def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
         said += len(turn.encode(errors="replace"))
         tokens += round(said / BYTES_PER_TOKEN) + place * answer_tokens
     return tokens
-
-
-def doubt_notes(grader: str | None) -> tuple[str, ...]:
-    """Note on the replies that a model is taken to grade where the rules read them first."""
-    if grader is None or not rules_first(grader):
-        return ()
-    return (
-        f"{grader_words(grader)}: the model grades only what the rules doubt; estimates of its "
-        f"cost take a share of {DOUBTED:.0%} of the replies",
-    )
 
 
 class SpentError(Exception):

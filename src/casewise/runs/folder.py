@@ -14,10 +14,9 @@ from itertools import chain
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError
-from casewise.files import address_of, hold, is_elsewhere
+from casewise.files import address_of, hold, is_elsewhere, journal_lines
 from casewise.logs import (
     ADDRESSES,
-    BROKEN,
     LOCK,
     OURS,
     REDACTED,
@@ -86,8 +85,6 @@ class Done:
 
     states: tuple[CellState, ...]
     """States in the order of the cells."""
-    others: tuple[str, ...]
-    """Models and conditions that the folder holds and the plan does not."""
 
     def errors(self, cells: Sequence[Cell]) -> FaultCounts:
         """Number of cases whose errors stay, by model and kind."""
@@ -125,12 +122,7 @@ def read_done(cells: Sequence[Cell], folder: Path) -> Done:
                 "--to redacted-logs): a run can't go on there; give another --log-dir"
             )
         headers.setdefault(header.key.identity, []).append(header)
-    keys = [cell.identity for cell in cells]
-    states = tuple(
-        _state(cell, runs_of(headers.get(key, []))) for cell, key in zip(cells, keys, strict=True)
-    )
-    others = [title_of(logs[0]) for key, logs in headers.items() if key not in set(keys)]
-    return Done(states, tuple(dict.fromkeys(others)))
+    return Done(tuple(_state(cell, runs_of(headers.get(cell.identity, []))) for cell in cells))
 
 
 def title_of(header: LogHeader) -> str:
@@ -243,22 +235,6 @@ MADE_WITH = "made_with"
 ``InProcess.made_with``."""
 
 
-@contextmanager
-def locked(folder: Path, what: Path | None = None) -> Iterator[None]:
-    """Hold a folder while the block runs, with this command in the note.
-
-    Args:
-        folder: Folder of the lock; made if it is absent.
-        what: Folder that messages name; None is that of the lock.
-
-    Raises:
-        UsageError: Another process is at work there.
-        OSError: The folder can't be written.
-    """
-    with hold(folder / LOCK, what=what, command=command_line()):
-        yield
-
-
 def command_line() -> str:
     """Command that started this process, without keys."""
     return redacted(shlex.join(["casewise", *sys.argv[1:]]))
@@ -270,32 +246,28 @@ def is_command() -> bool:
 
 
 @contextmanager
-def hold_folder(log_dir: Path) -> Iterator[tuple[str, ...]]:
-    """Hold a log folder for a start of a run, and set in order what a killed one left.
-
-    Yields:
-        Notes on logs that can't be read.
+def hold_folder(log_dir: Path) -> Iterator[None]:
+    """Hold a log folder for a start of a run, and end the logs of a killed one.
 
     Raises:
         UsageError: Another process runs in the folder.
+        InputError: A log can't be read.
         OSError: The folder can't be written.
     """
     if is_elsewhere(log_dir):
-        yield ()
+        yield
         return
-    with locked(log_dir / OURS, log_dir):
-        yield tuple(_set_in_order(log_dir))
-
-
-def _set_in_order(log_dir: Path) -> Iterator[str]:
-    """Put logs of killed processes into Inspect's form, and logs that can't be read aside."""
-    for path in list_logs(log_dir):
-        if not is_readable(path):
-            aside = path.name + BROKEN
-            path.replace(path.with_name(aside))
-            yield f"{path.name} can't be read; it is now {aside}, and what it held is judged again"
-        elif path.suffix == RUNNING:
-            end_killed(path)
+    with hold(log_dir / OURS / LOCK, what=log_dir, command=command_line()):
+        for path in list_logs(log_dir):
+            if path.suffix == RUNNING and next(journal_lines(path), None) is None:
+                # Its process was killed before it wrote a line.
+                path.unlink()
+            elif not is_readable(path):
+                problem = "can't be read: move it away, and what it held is judged again"
+                raise InputError(problem, file=path)
+            elif path.suffix == RUNNING:
+                end_killed(path)
+        yield
 
 
 def resume(

@@ -54,7 +54,7 @@ from casewise.models.keys import make_redactor, redacted
 from casewise.models.open import check_all, in_own_loop
 from casewise.protocols import Status
 from casewise.runs.asking import ask_unit, read_unit
-from casewise.runs.cost import Budget, SpentError, Tokens, tokens_of
+from casewise.runs.cost import Budget, SpentError
 from casewise.runs.folder import (
     Done,
     check_same_numbers,
@@ -136,9 +136,6 @@ class PieceResult:
     """Reason why not all of it was judged; None where it was."""
     given_up: str | None = None
     """Reason why its model can't be used at all; None if it can."""
-    tokens: Tokens = field(default_factory=dict)
-    capped: bool = False
-    """True if its share of the cap was spent."""
 
 
 class PieceRun:
@@ -233,11 +230,7 @@ class PieceRun:
     @property
     def result(self) -> PieceResult:
         """Its result so far, without what the observers of its process see of it."""
-        # Tokens are those of failed attempts too.
-        tokens = tokens_of(self._stats.model_usage)
-        return PieceResult(
-            errors=self.errors, failure=self.failure, given_up=self.given_up, tokens=tokens
-        )
+        return PieceResult(errors=self.errors, failure=self.failure, given_up=self.given_up)
 
     async def _judge(self, sample: Sample, epoch: int) -> EvalSample | None:
         """Ask a case; how often a request is repeated, the table of faults says.
@@ -538,8 +531,6 @@ class RunResult:
     """Faults of requests, by model and kind; most are followed by an answer."""
     errors: Faults = field(default_factory=dict)
     """Cases that ended in an error, by model and kind."""
-    notes: tuple[str, ...] = ()
-    """Notes for a person."""
     judged: int = 0
     """Judgements that the folder holds of the plan."""
     planned: int = 0
@@ -608,22 +599,18 @@ def run_cells(
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
     observers = observers or Observers()
-    batched = any(cell.request.batch for cell in cells)
-    if cluster is not None and batched:
-        raise UsageError(
-            "--batch: the provider does the work, and a cluster has none to share: leave out "
-            "--engine ray, or --batch"
-        )
+    if cluster is not None and (budget is not None or any(cell.request.batch for cell in cells)):
+        raise UsageError("--engine ray takes no --max-cost and no --batch: leave one of them out")
     # Before there is a folder: a model that can't be opened leaves none.
     watch = Watch(observers.fault, unreachable_s)
     clients = open_clients(cells, watch) if cluster is None else []
     check_same_numbers([one.model for one in clients], folder)
-    with hold_folder(folder) as notes:
+    with hold_folder(folder):
         done = read_done(cells, folder)
         if cluster is None:
             results = _run_here(cells, clients, done, folder, budget, observers)
         else:
-            results = _run_on_cluster(cells, done, folder, budget, observers, cluster)
+            results = _run_on_cluster(cells, done, folder, observers, cluster)
         failures = dict.fromkeys(one.failure for one in results if one.failure is not None)
         given_up = dict.fromkeys(one.given_up for one in results if one.given_up is not None)
         capped = budget is not None and budget.stopped
@@ -640,7 +627,6 @@ def run_cells(
             capped,
             by_model(faults),
             by_model(errors),
-            notes,
             now.judged,
             sum(cell.judgements for cell in cells),
         )
@@ -678,7 +664,6 @@ def _run_on_cluster(
     cells: Sequence[Cell],
     done: Done,
     folder: Path,
-    budget: Budget | None,
     observers: Observers,
     options: ClusterOptions,
 ) -> list[PieceResult]:
@@ -690,14 +675,10 @@ def _run_on_cluster(
     with connected(options) as cluster:
         pieces = _open_pieces(cells, done, lambda cell: cluster.piece_size(cell, left))
         log_dir = folder if is_elsewhere(folder) else folder.resolve()
-        cap = None if budget is None else budget.cap - budget.spent
         # Closed while there is a cluster: what runs there is stopped.
-        with closing(cluster.run(pieces, log_dir, cap)) as ended:
+        with closing(cluster.run(pieces, log_dir)) as ended:
             for result in ended:
                 results.append(result)
                 for status in result.statuses:
                     observers.judgement(status)
-                if budget is not None:
-                    budget.settle(result.tokens, len(result.statuses))
-                    budget.stopped = budget.stopped or result.capped
     return results

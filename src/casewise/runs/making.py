@@ -219,28 +219,22 @@ def _queries(options: MakingOptions) -> Iterator[Case]:
         yield case.model_copy(update=given)
 
 
-def estimate_making(
-    plan: MakingPlan,
-) -> tuple[tuple[CostEstimate, ...], tuple[CostEstimate, ...]]:
-    """Costs of writing what is left and of its reviews; and of repairs and theirs at most."""
+def estimate_making(plan: MakingPlan) -> tuple[CostEstimate, ...]:
+    """Most that writing what is left costs: every pair repaired, and each draft reviewed."""
     left = plan.left
     asked = sum(prompt_tokens(render_making(q.query, q.language, plan.matched)) for q in left)
     usual = make_context(dict.fromkeys(PARAMETERS, "x" * 6 * 25))
-    reviewed = sum(2 * prompt_tokens(render_review(q.query, "safe", usual, None)) for q in left)
-
-    def costs(writing: str, sent: int, reviewing: str) -> tuple[CostEstimate, ...]:
-        rows = (
-            (plan.options.model, writing, RequestCount(len(left), sent), PAIR_TOKENS),
-            (plan.critic, reviewing, RequestCount(2 * len(left), reviewed), REVIEW_TOKENS),
-        )
-        return tuple(
-            estimate(model, what, count, answer, known_prices(model, plan.options.prices))
-            for model, what, count, answer in rows
-            if model
-        )
-
-    repaired = asked + PAIR_TOKENS * len(left)
-    return costs("contexts", asked, "reviews"), costs("repairs", repaired, "reviews again")
+    reviewed = sum(4 * prompt_tokens(render_review(q.query, "safe", usual, None)) for q in left)
+    written = 2 * asked + PAIR_TOKENS * len(left)
+    rows = (
+        (plan.options.model, "contexts", RequestCount(2 * len(left), written), PAIR_TOKENS),
+        (plan.critic, "reviews", RequestCount(4 * len(left), reviewed), REVIEW_TOKENS),
+    )
+    return tuple(
+        estimate(model, f"{what}, at most", count, answer, known_prices(model, plan.options.prices))
+        for model, what, count, answer in rows
+        if model
+    )
 
 
 @dataclass(frozen=True, slots=True)

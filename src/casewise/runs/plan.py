@@ -3,7 +3,7 @@
 Everything that can be checked without a model is checked here, before anything is sent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,6 @@ from casewise.models.keys import refuse_password, refuse_secret
 from casewise.models.open import check_name, known_prices
 from casewise.models.target import is_target, load_target, open_again
 from casewise.options import (
-    NONE,
     ConditionOptions,
     Option,
     RunOptions,
@@ -44,11 +43,9 @@ from casewise.runs.cost import (
     GRADE_TOKENS,
     CostEstimate,
     RequestCount,
-    doubt_notes,
     estimate,
     measure,
     measure_grading,
-    usual_seconds,
 )
 from casewise.runs.sampling import (
     NO_LOGPROBS,
@@ -368,11 +365,7 @@ class Cell:
     def notes(self) -> tuple[str, ...]:
         """Notes to read beforehand."""
         condition = self.planned.condition
-        return (
-            *condition.notes,
-            *((BATCH_NOTE,) if self.request.batch else ()),
-            *(doubt_notes(self.request.grader) if self.grading is not None else ()),
-        )
+        return (*condition.notes, *([BATCH_NOTE] if self.request.batch else []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,24 +383,6 @@ class Plan:
         return tuple(dict.fromkeys(every))
 
     @property
-    def titles(self) -> tuple[str, ...]:
-        """Name of each cell's condition, with what two alike differ by."""
-        return tuple(
-            ", ".join((cell.estimate.condition, *_differences(cell, self.cells)))
-            for cell in self.cells
-        )
-
-    @property
-    def minutes(self) -> float:
-        """Minutes that it takes, where each model is asked by itself and as quickly as usual."""
-        seconds: dict[str, float] = {}
-        for cell in self.cells:
-            for one in filter(None, (cell.estimate, cell.grading)):
-                took = usual_seconds(one, cell.request.max_connections)
-                seconds[one.model] = seconds.get(one.model, 0.0) + took
-        return max(seconds.values(), default=0.0) / 60
-
-    @property
     def estimates(self) -> tuple[CostEstimate, ...]:
         """Estimates of each model under each condition, then those of its graders."""
         gradings = (cell.grading for cell in self.cells)
@@ -417,35 +392,6 @@ class Plan:
     def judgements(self) -> int:
         """Number of judgements over all models and conditions."""
         return sum(cell.judgements for cell in self.cells)
-
-
-def _differences(cell: Cell, cells: Sequence[Cell]) -> Iterator[str]:
-    """Options by which a cell differs from others of its model and of the same condition."""
-    own, condition = key(cell.request), (cell.model, cell.estimate.condition)
-    alike = [
-        key(other.request)
-        for other in cells
-        if (other.model, other.estimate.condition) == condition
-    ]
-    for name in options_of(RunOptions):
-        values = {str(axes.get(name)) for axes in alike}
-        if len(values) > 1 and name not in _OF_MODEL:
-            yield f"{name.replace('_', ' ')} {str(own.get(name, NONE)).split('/')[-1]}"
-
-
-def lone_ablations(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """Parts removed from contexts (``recipient,urgency``) with no run over whole ones beside."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    whole: set[tuple[str, ...]] = set()
-    for cell in cells:
-        one = cell.planned.condition
-        family = (cell.model, one.protocol.name, one.delivery, one.data.hash)
-        if one.ablation is None:
-            whole.add(family)
-        else:
-            found.setdefault(family, []).append(",".join(one.ablation.names))
-    lone = (names for family, names in found.items() if family not in whole)
-    return tuple(dict.fromkeys(name for names in lone for name in names))
 
 
 def make_plan(

@@ -23,7 +23,6 @@ from casewise.logs import SHARDS
 from casewise.models.client import Watch
 from casewise.models.open import loads_weights
 from casewise.protocols import Status
-from casewise.runs.cost import Budget
 from casewise.runs.loop import ClusterOptions, PieceResult, PieceRun, RunContext, ask_all
 from casewise.runs.plan import Cell
 from casewise.runs.samples import LARGEST, Piece, open_clients
@@ -83,20 +82,17 @@ class Cluster:
         usual = share if _loads_weights(cell) else min(LARGEST, max(50, -(-share // 4)))
         return self._options.shard_size or usual
 
-    def run(
-        self, pieces: Sequence[Piece], log_dir: Path, cap: float | None
-    ) -> Generator[PieceResult]:
+    def run(self, pieces: Sequence[Piece], log_dir: Path) -> Generator[PieceResult]:
         """Run pieces, and yield the result of each as it ends.
 
         Args:
             pieces: Cases to ask.
             log_dir: Folder of the run.
-            cap: Dollars that all may cost; each piece gets its share.
 
         Raises:
             KeyboardInterrupt: It was stopped, and the pieces had time to write what they have.
         """
-        total, waiting = sum(piece.size for piece in pieces), list(pieces)
+        waiting = list(pieces)
         running: dict[Any, Piece] = {}
         try:
             while waiting or running:
@@ -107,10 +103,9 @@ class Cluster:
                     busy = sum(other.cell.model == model for other in running.values())
                     if busy < min(slots, most):
                         waiting.remove(piece)
-                        share = None if cap is None else cap * piece.size / total
                         task = self._ray.remote(max_retries=0, **self.needs(piece.cell))(_run_piece)
                         connections = max(1, most // slots)
-                        running[task.remote(piece, address_of(log_dir), share, connections)] = piece
+                        running[task.remote(piece, address_of(log_dir), connections)] = piece
                 for task in self._ray.wait(list(running), num_returns=1)[0]:
                     yield self._result(task, running.pop(task))
         except (KeyboardInterrupt, GeneratorExit):
@@ -137,31 +132,26 @@ STOP_S = 20.0
 """Seconds that pieces may take to write what they have, when a person stops the run."""
 
 
-def _run_piece(piece: Piece, log_dir: str, cap: float | None, connections: int) -> PieceResult:
+def _run_piece(piece: Piece, log_dir: str, connections: int) -> PieceResult:
     """Run a piece in a process of the cluster."""
     request = piece.cell.request
     if request.max_connections is not None:
         request = replace(request, max_connections=connections)
     piece = replace(piece, cell=replace(piece.cell, request=request))
     folder = f"{log_dir}/{SHARDS}/{piece.key}"
-    budget = None if cap is None else Budget(cap, 0.0, piece.cell.prices)
     statuses: list[Status] = []
     watch = Watch()
     try:
         if not is_elsewhere(folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
         (clients,) = open_clients([piece.cell], watch)
-        run = PieceRun(piece, clients, folder, RunContext(statuses.append, budget))
+        run = PieceRun(piece, clients, folder, RunContext(statuses.append))
         ask_all([run])
     except CasewiseError as error:
         return PieceResult(failure=str(error), faults=watch.counts)
     except OSError as error:
         return PieceResult(failure=f"{piece.cell.model}: {error}", faults=watch.counts)
-    capped = budget is not None and budget.stopped
-    failure = budget.reason if budget is not None and capped else run.failure
-    return replace(
-        run.result, statuses=tuple(statuses), faults=watch.counts, failure=failure, capped=capped
-    )
+    return replace(run.result, statuses=tuple(statuses), faults=watch.counts)
 
 
 @contextmanager

@@ -1,24 +1,19 @@
 """Plan of a sweep: a file with a list of mappings of options, whose lists multiply."""
 
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from casewise.errors import InputError, UsageError
 from casewise.files.yaml import read_plain_yaml
 from casewise.options import RunOptions, key
-from casewise.runs.plan import Cell, Plan, lone_ablations, make_plan, plan_cell
-
-NO_WHOLE = "no run over whole contexts is beside it to say what that changes"
+from casewise.runs.plan import Cell, Plan, make_plan, plan_cell
 
 
-def plan_sweep(path: Path, usual: Mapping[str, Any] | None = None) -> Plan:
+def plan_sweep(path: Path) -> Plan:
     """Read a sweep's file, and check and count all that it asks for; nothing is sent.
 
     Args:
         path: The file.
-        usual: Options of records that don't give them.
 
     Raises:
         InputError: The file can't be used, with the record and what was expected.
@@ -33,7 +28,7 @@ def plan_sweep(path: Path, usual: Mapping[str, Any] | None = None) -> Plan:
         try:
             if not isinstance(record, dict):
                 raise UsageError("no mapping of options")
-            plan = make_plan({**(usual or {}), **record}, folder=path.parent)
+            plan = make_plan(record, folder=path.parent)
             for cell in plan.cells:
                 first = cells.setdefault(cell.identity, cell)
                 if first is not cell:
@@ -43,8 +38,6 @@ def plan_sweep(path: Path, usual: Mapping[str, Any] | None = None) -> Plan:
         notes |= dict.fromkeys(plan.unasked)
     models = list(dict.fromkeys(cell.model for cell in cells.values()))
     ordered = sorted(cells.values(), key=lambda cell: models.index(cell.model))
-    if lone := lone_ablations(ordered):
-        notes[f"only contexts without {' or '.join(lone)}: {NO_WHOLE}: add none to ablate"] = None
     return Plan(tuple(ordered), tuple(notes))
 
 
