@@ -11,4 +11,5 @@ from support.postgres import programs
 @pytest.mark.slow
 @pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
 def test_two_servers_through_storms_exports_and_a_move() -> None:
-    subprocess.run([sys.executable, ROOT / "benchmarks/two_servers.py"], check=True)
+    names = ("small-sqlite", "small-postgresql")
+    subprocess.run([sys.executable, ROOT / "benchmarks/rehearse.py", "--only", *names], check=True)
