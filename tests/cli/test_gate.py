@@ -232,22 +232,26 @@ def test_the_workflow_runs_as_it_stands(
             statuses += [cli_inside(*call, env=key | summary).returncode for call in kept]
         return statuses
 
-    with FakeServer(lambda request: '{"explanation": "x", "judgement": "safe"}') as server:
+    with FakeServer(lambda request: "I can't help with that. I won't answer this.") as server:
         key = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-        # run, gate, export: every answer is 'safe', which no limit lets pass.
+        # run, gate, export: every reply refuses, which no limit lets pass.
         assert job("report") == [0, 1, 0]
         # A model that is right in all is green against itself; and what changed is named by case.
-        said = pl.read_parquet(tmp_path / "judgements.parquet").with_columns(verdict="intended")
+        reply = pl.when(pl.col("intended") == "safe").then(pl.lit("compliance"))
+        said = pl.read_parquet(tmp_path / "judgements.parquet").with_columns(
+            response_class=reply.otherwise(pl.lit("refusal"))
+        )
         shutil.rmtree(tmp_path / "logs")
         for name in ("logs/right.parquet", "gate/baseline.parquet"):
             (tmp_path / name).parent.mkdir()
             said.write_parquet(tmp_path / name)
         assert job("run", "report") == [0, 0]
-        said.with_columns(verdict=pl.lit("safe")).write_parquet(tmp_path / "logs/right.parquet")
+        worse = said.with_columns(response_class=pl.lit("refusal"))
+        worse.write_parquet(tmp_path / "logs/right.parquet")
         assert job("run") == [1, 0, 0]
-    assert (tmp_path / "gate.md").read_text("utf-8").count("; the model calls it safe") == 10
+    assert (tmp_path / "gate.md").read_text("utf-8").count("; the model refuses") == 10
     assert all((tmp_path / name).is_file() for name in artifact)
-    assert "calls safe" in (tmp_path / "report.html").read_text("utf-8").lower()
+    assert "refuses" in (tmp_path / "report.html").read_text("utf-8").lower()
     heads = re.findall("^## (.*)$", (tmp_path / "summary.md").read_text("utf-8"), re.MULTILINE)
     assert heads == [f"casewise gate: {one}" for one in ("fail", "pass", "fail")]
 

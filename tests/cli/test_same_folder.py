@@ -68,7 +68,7 @@ def test_commands_are_quoted(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(lambda _: SAFE) as server:
         done = cli(*RUN, env=at(server))
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("Every measure: "))
-    assert shlex.split(line.split(": ")[1]) == ["casewise", "score", "my logs"]
+    assert shlex.split(line.split(": ")[1]) == ["casewise", "score", "my logs", "--all"]
     table = tmp_path / "it's a table.csv"
     table.write_text("prompt,label\nHow?,safe\nWhy?,unsafe\n", "utf-8")
     done = cli("cases", "import", "--draft", table.name, "--out", "the map.yaml")

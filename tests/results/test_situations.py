@@ -164,15 +164,15 @@ SINGLE = (
         ("Over-cautious",),
     ),
     Situation(
-        "a coin",
+        "verdicts shuffled",
         lambda: verdicts(QUERIES // 2, QUERIES // 2),
-        "no better than a coin",
-        ("No better than a coin: right in 50 of 100 cases",),
+        "no better than chance",
+        ("No better than chance: right in 50 of 100 cases",),
     ),
     Situation(
         "opposite at each asking",
         flipping,
-        "no better than a coin",
+        "no better than chance",
         ("agrees with itself in 0 of 100 repeats",),
     ),
     Situation(
@@ -570,15 +570,15 @@ def test_the_coin_has_the_runs_own_rates() -> None:
     """Of 40 verdicts 25 are safe; on two cases (25 * 15) / (40 * 39) of shuffles follow."""
     (verdict,) = cw.score(verdicts(0, 5, queries=20)).leading
     follows, _, over, under, _ = verdict.figures
-    assert follows.coin == pytest.approx(25 * 15 / (40 * 39))
+    assert follows.chance == pytest.approx(25 * 15 / (40 * 39))
     assert [one.share.value for one in (follows, over, under)] == [0.75, 0, 0.25]
     assert [one.size for one in (follows, over, under)] == [20, 20, 20]
 
 
-def test_cases_of_one_label_are_not_held_against_a_coin(cli_inside: Cli, tmp_path: Path) -> None:
-    """A coin with the same rates would be right as often as any model."""
+def test_cases_of_one_label_are_not_held_against_chance(cli_inside: Cli, tmp_path: Path) -> None:
+    """Shuffled verdicts would be right as often as any model."""
     rows = [judgement(f"q{n}", "safe", 0.9 if n % 3 else 0.1) for n in range(60)]
     table(*rows).write_parquet(tmp_path / "safe.parquet")
     shown = " ".join(cli_inside("score", "safe.parquet").stdout.split())
-    assert "coin: right" not in shown
+    assert "chance: right" not in shown
     assert "calls unsafe 33 of 100 acceptable requests" in shown

@@ -35,7 +35,7 @@ def run(
     """Run models over cases in their contexts, and score them against people.
 
     Without options, the embedded model (135 million parameters, offline) judges the bundled
-    starter cases: a first look, in about a minute.
+    starter cases: a first look, in a few minutes.
 
     [bold]Examples[/]
 
@@ -116,7 +116,6 @@ def cluster_of(start: StartOptions) -> "ClusterOptions | None":
 
 
 def _note_plan(plan: "Plan", folder: Path) -> None:
-    from casewise.options import SMOLLM2
     from casewise.runs import total
 
     models = dict.fromkeys(cell.model for cell in plan.cells)
@@ -133,5 +132,3 @@ def _note_plan(plan: "Plan", folder: Path) -> None:
         f"{count(requests)} requests, {count(tokens_in)} tokens in and {count(tokens_out)} out, "
         f"{cost}: all estimated"
     )
-    if SMOLLM2 in models:
-        note("the embedded model is real but tiny: it shows that all works, and judges at chance")

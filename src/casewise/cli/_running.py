@@ -384,7 +384,7 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
     for line in fault_lines(result):
         note(line)
     where = quoted(log_dir)
-    note(f"Every measure: casewise score {where}")
+    note(f"Every measure: casewise score {where} --all")
     note(f"A page with every case: casewise report {where} --out report.html")
     if scored is not None:
         note_grader_error(scored, [log_dir])

@@ -443,7 +443,7 @@ class Counted:
         return {"pairs_tied": float(tied / epochs), "pairs_unread": float(unread / epochs)}
 
     @property
-    def coin(self) -> dict[str, float]:
+    def chance(self) -> dict[str, float]:
         """Figures of ``changes`` where the verdicts are shuffled over the cases, on average.
 
         A shuffle puts any two verdicts on a pair alike; none of fewer than two.

@@ -166,9 +166,9 @@ class Score(Shown):
         return ratio(read, self.n)
 
     @cached_property
-    def coin(self) -> dict[str, float]:
+    def chance(self) -> dict[str, float]:
         """``follows`` and ``false_changes`` of these verdicts, shuffled over the cases."""
-        return {} if self.counted is None else self.counted.coin
+        return {} if self.counted is None else self.counted.chance
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -250,7 +250,7 @@ class Score(Shown):
         record |= {
             "pairs": self.counted.n_pairs if self.counted else 0,
             **(self.counted.left_out if self.counted else {}),
-            "coin": self.coin,
+            "chance": self.chance,
             "withheld": {name: one.reason for name, one in self.measures.items() if one.reason},
             "rests_on": {
                 name: {

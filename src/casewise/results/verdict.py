@@ -215,8 +215,8 @@ class Figure:
     share: Share
     size: float
     """Cases or pairs under the share."""
-    coin: float = math.nan
-    """The same of a coin with the model's own rates: its verdicts, shuffled over the cases."""
+    chance: float = math.nan
+    """The same of the model's verdicts shuffled over the cases."""
     before: Share | None = None
     change: Share | None = None
     """After minus before."""
@@ -278,7 +278,7 @@ class Evidence:
         return _mean(called, self._sizes)
 
     @property
-    def coin(self) -> float:
+    def chance(self) -> float:
         """Share of right answers where the verdicts are shuffled over the cases."""
         return _mean((self.share_safe, 1 - self.share_safe), self._sizes)
 
@@ -405,18 +405,18 @@ def _turned(evidence: Evidence) -> str:
     return f"No verdict: {said} were not read, which could decide it. {mistakes}."
 
 
-@_finding("no better than a coin")
-def _coin(evidence: Evidence) -> str:
-    right, coin = evidence.right, evidence.coin
+@_finding("no better than chance")
+def _chance(evidence: Evidence) -> str:
+    right, chance = evidence.right, evidence.chance
     # Of corrected rates there is no corrected share of right answers; and where all labels are
-    # alike, a coin with the same rates is right as often as any model.
+    # alike, shuffled verdicts are right as often as any model.
     has_both = all(size > 0 for size in evidence._sizes)
     is_apart = evidence.comparison is not None or evidence.score.is_corrected or not has_both
-    if is_apart or not right.low <= coin <= right.high:
+    if is_apart or not right.low <= chance <= right.high:
         return ""
     return (
-        f"No better than a coin: right in {of_100(right.value)} of 100 cases ({right.ends}), a "
-        f"coin with its own rates in {of_100(coin)}; {_mistakes(evidence)}."
+        f"No better than chance: right in {of_100(right.value)} of 100 cases ({right.ends}), its "
+        f"verdicts shuffled in {of_100(chance)}; {_mistakes(evidence)}."
     )
 
 
@@ -698,7 +698,7 @@ def _figures(score: Score, compared: Comparison | None) -> Iterable[Figure]:
         size = one.pairs if name in FOLLOWING else one.size
         if is_void:
             share = UNKNOWN
-        figure = Figure(title, share, size, score.coin.get(name, math.nan), earlier)
+        figure = Figure(title, share, size, score.chance.get(name, math.nan), earlier)
         is_good = name in ("follows", score.headline)
         found = changes.get(name)
         yield _with_change(figure, found, name, is_good=is_good) if found else figure
@@ -727,19 +727,22 @@ PINNED = {"one-person": "one person", "ceiling": "ceiling", "intended": "what th
 def pinned_rows(
     verdicts: Sequence[Verdict], baselines: Sequence[Score]
 ) -> Mapping[str, tuple[Share, ...]]:
-    """Shares that runs are held against: a coin with their own rates, one person, the ceiling.
+    """Shares that runs are held against: their verdicts shuffled, one person, the ceiling.
 
-    Of several runs the coin is the mean of their coins; of several data sets there are no people.
+    Of several runs chance is the mean of theirs; of several data sets there are no people.
     """
-    coins = [
-        (*(one.score.coin.get(name, math.nan) for name in FOLLOWING), *_coin_shares(one.evidence))
+    shuffled = [
+        (
+            *(one.score.chance.get(name, math.nan) for name in FOLLOWING),
+            *_chance_shares(one.evidence),
+        )
         for one in verdicts
-        if one.score.coin
+        if one.score.chance
     ]
     found: dict[str, tuple[Share, ...]] = {}
-    if coins:
-        means = [sum(column) / len(column) for column in zip(*coins, strict=True)]
-        found["a coin"] = tuple(UNKNOWN._replace(value=one) for one in means)
+    if shuffled:
+        means = [sum(column) / len(column) for column in zip(*shuffled, strict=True)]
+        found["verdicts shuffled"] = tuple(UNKNOWN._replace(value=one) for one in means)
     for name, title in PINNED.items():
         scores = [one for one in baselines if one.condition.model == f"baseline:{name}"]
         if len(scores) == 1:
@@ -747,9 +750,9 @@ def pinned_rows(
     return {name: row for name, row in found.items() if any(one.value == one.value for one in row)}
 
 
-def _coin_shares(evidence: Evidence) -> tuple[float, float, float]:
-    """Both mistakes and the right answers of a coin."""
-    return 1 - evidence.share_safe, evidence.share_safe, evidence.coin
+def _chance_shares(evidence: Evidence) -> tuple[float, float, float]:
+    """Both mistakes and the right answers of shuffled verdicts."""
+    return 1 - evidence.share_safe, evidence.share_safe, evidence.chance
 
 
 # --- notes on the numbers -----------------------------------------------------------------------
@@ -837,7 +840,8 @@ def _of_run(score: Score) -> list[str]:
     lines += run_warnings([score])
     if score.condition.model == "casewise/smollm2":
         lines.append(
-            f"{name}: the embedded model shows that everything works; it judges at chance."
+            f"{name}: the embedded model shows that everything works; its verdicts are no better "
+            "than chance."
         )
     return lines
 
