@@ -236,17 +236,16 @@ def _flat(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any
             yield f"{place}{name}", value
 
 
-def describe(cases: Cases, *, seed: int = 0) -> Description:
+def describe(cases: Cases) -> Description:
     """Describe the human side of a data set: do people agree, is it sound?
 
     Args:
         cases: A name, a file, or cases.
-        seed: Seed of the simulations.
 
     Raises:
         InputError: The file can't be used.
     """
-    return Description(dataset.describe_cases(case_set(cases), seed=seed))
+    return Description(dataset.describe_cases(case_set(cases)))
 
 
 def audit(cases: Cases, *, seed: int = 0) -> Audit:
@@ -561,7 +560,7 @@ def score(
         grader_check: Replies that people labelled (from ``casewise graders sample``, or as
             ``casewise graders check`` reads them): correct the rates of replies for the grader's
             errors.
-        seed: Seed of folds and simulations.
+        seed: Seed of folds.
 
     Raises:
         InputError: The judgements, or labelled replies, can't be read.
@@ -675,7 +674,6 @@ def report(
     weigh_by: str = "query",
     grader_check: Files = (),
     force: bool = False,
-    seed: int = 0,
 ) -> Path:
     """Write a page that shows the scores and every case, or an evaluation card.
 
@@ -693,7 +691,6 @@ def report(
         weigh_by: As in ``score``.
         grader_check: As in ``score``: the corrected rates stand beside the others.
         force: Whether runs over different versions of the data are compared.
-        seed: Seed of simulated ceilings.
 
     Returns:
         The path that was written.
@@ -723,7 +720,6 @@ def report(
         checks=_checks(grader_check, read.table),
         records=beside_loop(lambda: tables.run_records(_paths(sources))),
         trend=trend,
-        seed=seed,
     )
     reporting.write_report(overview, to, title=title, reveal=reveal, trend=trend)
     return to

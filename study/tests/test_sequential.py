@@ -247,7 +247,6 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(
     record = described()
     effect = record["context_effect"]
     assert effect["difference"] == pytest.approx(means["safe"] - means["unsafe"])
-    assert effect["mantel_haenszel_or"] is None
     (told,) = [one for one in record["findings"] if one["code"] == "sequential-votes"]
     assert "lean to the majority" in told["text"]
     # Without the tag of the rule nothing allows for it, and without any mark all is given.

@@ -26,14 +26,11 @@ def test_casebench_context_effect(published: Record) -> None:
     assert effect["votes"] == [9000, 9000]
     assert effect["difference"] == close(0.38544)
     assert effect["mean_difference"] == close(0.38544)
-    assert effect["clustered_z"] == pytest.approx(0.3854444 / 0.00912253, rel=1e-5)
     # What the paper's abstract says: p < .0001, by a z-test. By hand, with the pooled share .438:
     # .38544 / sqrt(2 x .43806 x .56194 / 9000).
     assert effect["pooled_z"] == pytest.approx(52.114, abs=0.001)
     assert 0 < effect["p"] < 0.0001 > effect["pooled_p"] > 0
-    assert effect["cohen_h"] == close(0.79904)
     assert effect["z_tests"] == {"n": 450, "raw": 305, "holm": 56, "bh": 294}
-    assert effect["mantel_haenszel_or"] == close(5.30050)
     low, high = effect["difference_ci"]
     assert low == pytest.approx(0.38544 - 1.96 * 0.00912, abs=0.004)
     assert high == pytest.approx(0.38544 + 1.96 * 0.00912, abs=0.004)
@@ -69,10 +66,8 @@ def test_casebench_ceilings(published: Record) -> None:
     assert whole["person_pcc"] == close(0.39660)
     assert published["by_rater"] is True
     assert max(safe["pcc"], unsafe["pcc"]) < whole["pcc"]
-    assert whole["person_accuracy"] < whole["panel_accuracy"] < whole["oracle_accuracy"] < 1
+    assert whole["person_accuracy"] < whole["oracle_accuracy"] < 1
     assert whole["oracle_brier"] == close(0.00997)
-    low, high = whole["oracle_range"]
-    assert low < whole["oracle_accuracy"] < high
 
 
 def test_casebench_findings(published: Record) -> None:
@@ -110,11 +105,8 @@ def test_two_pairs_by_hand() -> None:
     effect = found["context_effect"]
     assert effect["safe_votes"] == [14, 5]
     assert effect["difference"] == pytest.approx(0.7 - 0.25)
-    # Summed deviations of a query's votes: (8 - 7) - (3 - 2.5) = .5 and (6 - 7) - (2 - 2.5).
-    assert effect["clustered_z"] == pytest.approx(0.45 * 20 / np.sqrt(0.5**2 + 0.5**2))
     # 14 of 20 against 5 of 20: pooled 19 of 40.
     assert effect["pooled_z"] == pytest.approx(0.45 / np.sqrt(0.475 * 0.525 / 10))
-    assert effect["mantel_haenszel_or"] == pytest.approx((56 + 48) / (6 + 8))
     assert effect["z_tests"]["raw"] == 1  # p .0246 and .0679
     assert found["kruskal_wallis"]["safe"]["statistic"] is None
     # Over the arms: ranks 4 and 3 against 2 and 1.
@@ -157,7 +149,7 @@ def test_a_set_without_votes_has_no_figure() -> None:
         ),
         (
             [case("a", None, counts(5, 2)), case("b", None, counts(1, 4))],
-            "context_effect.cohen_h agreement.safe.pairwise ceiling.safe.icc",
+            "context_effect.difference agreement.safe.pairwise ceiling.safe.icc",
         ),
         (
             [case("a", "safe", counts(4, 4)), case("a", "unsafe", counts(4, 4))],
@@ -165,7 +157,7 @@ def test_a_set_without_votes_has_no_figure() -> None:
         ),
         (
             [case("a", "safe", counts(3, 2)), case("a", "unsafe", counts(2, 3))],
-            "ceiling.all.pcc context_effect.clustered_z",
+            "ceiling.all.pcc",
         ),
     ],
 )
@@ -203,7 +195,6 @@ def test_any_number_of_contexts() -> None:
     # Labels 1, 1, 0 and 1, .5, 0; without a context 1 and 0.
     assert (record["contexts"]["queries"], record["contexts"]["pairs"]) == (2, 6)
     assert record["contexts"]["people_flips"] == pytest.approx((2 + 0.5 + 1 + 0.5) / 6)
-    assert 0 < record["vote_share"] <= 1
     assert record["seen"]["people_flips"] == pytest.approx((1 + 1.5) / 6)
     assert record["against_none"]["context"]["safe_votes"] == [33, 10]
     # What has no sides says nothing of them.

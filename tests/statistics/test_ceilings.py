@@ -1,4 +1,4 @@
-"""Reliability, one person, panels and oracles: hand arithmetic, and simulated people."""
+"""Reliability, one person and oracles: hand arithmetic, and simulated people."""
 
 import math
 
@@ -10,7 +10,6 @@ from casewise.statistics import (
     one_person,
     one_person_by_rater,
     oracle,
-    panel,
     reliability_icc,
     tallies,
 )
@@ -123,7 +122,7 @@ def test_oracle_by_hand() -> None:
                 1,
             )[0]
         )
-    found = oracle(safe, unsafe, 0)
+    found = oracle(safe, unsafe)
     assert found.accuracy == pytest.approx(np.mean(hits))
     assert found.bce == pytest.approx(np.mean(losses), rel=1e-6)
 
@@ -151,15 +150,15 @@ def test_an_oracle_fitted_by_arm_knows_more() -> None:
     arm = np.repeat([0, 1], 500)
     theta = random.beta(np.where(arm, 12.0, 6), np.where(arm, 6.0, 12))
     safe = random.binomial(20, theta).astype(float)
-    assert oracle(safe, 20 - safe, 1, arm).accuracy > oracle(safe, 20 - safe, 1).accuracy
+    assert oracle(safe, 20 - safe, arm).accuracy > oracle(safe, 20 - safe).accuracy
 
 
 def test_votes_less_spread_than_chance() -> None:
-    found = oracle(A([5.0, 5, 5]), A([5.0, 5, 5]), 1)
+    found = oracle(A([5.0, 5, 5]), A([5.0, 5, 5]))
     assert found.accuracy == 0.5
     assert found.bce == pytest.approx(math.log(2), abs=1e-5)
     # 6:4 throughout leaves no doubt that the rate is .6.
-    assert oracle(A([6.0] * 50), A([4.0] * 50), 1).accuracy == pytest.approx(1.0)
+    assert oracle(A([6.0] * 50), A([4.0] * 50)).accuracy == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -177,16 +176,15 @@ def test_degenerate_votes_never_fail(safe: list[float], unsafe: list[float]) -> 
     s, u = A(safe, float), A(unsafe, float)
     reliability = reliability_icc(s, u)
     people = one_person(s, u)
-    found = oracle(s, u, 0)
-    second = panel(s, u, 0)
-    for figure in (reliability.pcc, people.accuracy, found.accuracy, second.accuracy):
+    found = oracle(s, u)
+    for figure in (reliability.pcc, people.accuracy, found.accuracy):
         assert math.isnan(figure) or 0 <= figure <= 1
     if not reliability.cases:
         assert people.cases == 0
         assert math.isnan(people.accuracy)
         assert math.isnan(found.bce)
     if len(s) < 2:
-        for figure in (reliability.icc, people.pcc, found.accuracy, second.accuracy):
+        for figure in (reliability.icc, people.pcc, found.accuracy):
             assert math.isnan(figure)
 
 

@@ -10,9 +10,7 @@ from casewise.statistics import (
     chi_squared,
     cochran_q,
     cohen_d_paired,
-    cohen_h,
     kruskal_wallis,
-    mantel_haenszel,
     proportion_tests,
     two_proportion_p,
 )
@@ -45,26 +43,6 @@ def test_pairs_without_votes_are_no_tests() -> None:
     assert found[1:].tolist() == [1.0, 1.0]
     empty = proportion_tests(pairs((3, 3, 0, 0)))
     assert (empty.n, empty.raw, empty.holm, empty.bh) == (0, 0, 0, 0)
-
-
-def test_mantel_haenszel_by_hand() -> None:
-    # (8 * 7 / 20 + 6 * 8 / 20) / (2 * 3 / 20 + 4 * 2 / 20) = 104 / 14.
-    assert mantel_haenszel(pairs((8, 2, 3, 7), (6, 4, 2, 8))) == pytest.approx(104 / 14)
-
-
-def test_mantel_haenszel_undefined() -> None:
-    assert math.isnan(mantel_haenszel(pairs((5, 0, 0, 5))))
-    assert math.isnan(mantel_haenszel(pairs((5, 3, 0, 0))))
-    # A pair without a twin changes nothing.
-    whole, broken = pairs((8, 2, 3, 7)), pairs((8, 2, 3, 7), (5, 3, 0, 0))
-    assert mantel_haenszel(whole) == mantel_haenszel(broken)
-
-
-def test_cohen_h() -> None:
-    assert cohen_h(0.5, 0.0) == pytest.approx(math.pi / 2)
-    # sin(60 degrees)^2 = .75 and sin(30 degrees)^2 = .25: twice 60 less twice 30 degrees.
-    assert cohen_h(0.75, 0.25) == pytest.approx(math.pi / 3)
-    assert math.isnan(cohen_h(math.nan, 0.5))
 
 
 def test_kruskal_wallis_by_hand() -> None:

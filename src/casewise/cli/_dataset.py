@@ -10,7 +10,6 @@ from casewise.cli._options import (
     argument,
     grouped,
     open_cases,
-    seed_option,
 )
 from casewise.errors import UsageError
 
@@ -19,14 +18,13 @@ def describe(
     cases: Annotated[
         str, argument("CASES", "A file of cases, or starter, or casebench.", complete.cases)
     ],
-    seed: Annotated[int, seed_option("Of the simulations.")] = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
 
     How far the context moves people, what is wrong with the votes (published
-    rates, ties, raters), how far people agree, and how well one person, a
-    panel or an oracle could do. Fractions in 0..1; intervals are clustered by
+    rates, ties, raters), how far people agree, and how well one person, or
+    an oracle, could do. Fractions in 0..1; intervals are clustered by
     query. What is wrong with texts and pairs: casewise cases audit.
 
     [bold]Examples[/]
@@ -35,11 +33,11 @@ def describe(
 
     casewise describe mine.yaml --format markdown > audit.md
 
-    casewise describe votes.jsonl --seed 7 --format json
+    casewise describe votes.jsonl --format json
     """
     loaded = open_cases(cases)
     with working("counting votes"):
-        description = dataset.describe_cases(loaded, seed=seed)
+        description = dataset.describe_cases(loaded)
     print_as(format, reporting.description_sheet(description))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, print_as, working
-from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
+from casewise.cli._help import CASES, OUTPUT
 from casewise.cli._main import (
     case_files,
     judgement_files,
@@ -28,7 +28,6 @@ from casewise.cli._options import (
     option,
     out_option,
     read_judgements,
-    seed_option,
 )
 from casewise.errors import UsageError
 from casewise.sheets import plural
@@ -140,7 +139,6 @@ def report(
     *,
     truth: Truth,
     title: Annotated[str, option("The page's title.", OUTPUT)] = "Safety in context",
-    seed: Annotated[int, seed_option("Of simulated ceilings.", UNCERTAINTY)] = 0,
 ) -> None:
     """Make a page that shows the scores and every case, or a card.
 
@@ -184,7 +182,6 @@ def report(
             checks=checks,
             records=judgement_files.run_records(paths),
             trend=trend,
-            seed=seed,
         )
     if reveal:
         note("content warning: the page holds queries, contexts and replies as they are")

@@ -74,7 +74,7 @@ def score(
             "Calibration",
         ),
     ] = False,
-    seed: Annotated[int, seed_option("Of folds and simulations.", UNCERTAINTY)] = 0,
+    seed: Annotated[int, seed_option("Of folds.", UNCERTAINTY)] = 0,
     format: Annotated[ScoreFormat, option("How to print.", OUTPUT)] = ScoreFormat.TABLE,
 ) -> None:
     """Score judgements against people's votes, published rates, or what authors meant.

@@ -15,7 +15,7 @@ from casewise.errors import UsageError
 
 def check_pairs(cases: Sequence[Case]) -> tuple[Finding, ...]:
     """Check what edits of contexts can break: queries and contexts of each pair."""
-    return findings(Material(tuple(cases), 0), PAIRS)
+    return findings(Material(tuple(cases)), PAIRS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,20 +37,14 @@ class ContextEffect:
     mean_difference: float
     """The same of the mean shares of cases; equal where all cases have as many votes. Of
     sequential votes, the shares of their first votes, if known."""
-    clustered_z: float
-    """The difference over its standard error, clustered by query."""
     p: float
     """Two-sided p of the test that the interval inverts; not below ``LEAST_P``."""
     pooled_z: float
     """Two-proportion z-test over all votes, taken as independent; none of sequential votes."""
     pooled_p: float
-    cohen_h: float
-    """Cohen's h of the shares over all votes; of sequential votes, of the mean shares of cases."""
     z_tests: statistics.ProportionTests | None
     """A test for each query with votes in both arms; None without such queries, and of sequential
     votes."""
-    mantel_haenszel_or: float
-    """Odds ratio of a safe vote with queries as strata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +72,8 @@ class Ceiling:
     person_accuracy: float
     """One person against the others who judged the same case."""
     person_pcc: float
-    panel_accuracy: float
-    """A second panel, as large as the first."""
     oracle_accuracy: float
     """Somebody who knows every case's true rate."""
-    oracle_range: tuple[float, float]
-    """The middle 95 % of what luck gives the oracle on these cases; no interval."""
     oracle_bce: float
     oracle_brier: float
 
@@ -101,8 +91,6 @@ class VoteFigures:
     """Every two contexts of a query; None if each two are one meant safe and one meant unsafe."""
     seen: LabelFlips | None
     """A query without a context, against it in each of its contexts; None without such."""
-    vote_share: Estimate
-    """The share of the variance of votes that is between contexts of one query, in 0..1."""
     agreement: dict[str, statistics.Agreement]
     """Agreement on all cases (``all``), and on those of each arm."""
 
@@ -136,14 +124,9 @@ class Description(VoteFigures):
     findings: tuple[Finding, ...]
 
 
-def describe_cases(loaded: CaseSet, *, seed: int = 0) -> Description:
-    """Describe the votes on a set of cases.
-
-    Args:
-        loaded: The cases.
-        seed: Of the simulations.
-    """
-    data = Material(loaded.cases, seed)
+def describe_cases(loaded: CaseSet) -> Description:
+    """Describe the votes on a set of cases."""
+    data = Material(loaded.cases)
     people = data.people
     found = vote_figures(people)
     return Description(
@@ -162,7 +145,7 @@ def describe_cases(loaded: CaseSet, *, seed: int = 0) -> Description:
         sequential_votes=people.sequential,
         shape=shape_of(loaded.cases),
         kruskal_wallis=_group_tests(people),
-        ceiling={part: _ceiling(people, kept, seed) for part, kept in _parts(people).items()},
+        ceiling={part: _ceiling(people, kept) for part, kept in _parts(people).items()},
         by_rater=people.single is not None,
         findings=findings(data, VOTES),
     )
@@ -179,18 +162,11 @@ def vote_figures(people: People) -> VoteFigures:
     contexts = [(i, j) for i, j in pairs if not (none[i] or none[j])]
     twins = sum({people.arm[i], people.arm[j]} == {"safe", "unsafe"} for i, j in contexts)
     seen = [(i, j) for i, j in pairs if none[i] != none[j]]
-    clusters = statistics.Clusters(people.query, people.queries)
-    share = (
-        statistics.UNDEFINED
-        if people.sequential
-        else statistics.vote_share(people.safe[~none], people.unsafe[~none], clusters.only(~none))
-    )
     return VoteFigures(
         context_effect=context_effect(people, "safe", "unsafe"),
         against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
         contexts=_label_flips(people, contexts) if len(contexts) > twins else None,
         seen=_label_flips(people, seen) if seen else None,
-        vote_share=share,
         agreement={part: _agreement(people, kept) for part, kept in _parts(people).items()},
     )
 
@@ -224,20 +200,16 @@ def context_effect(people: People, first: str, second: str) -> ContextEffect:
     pairs = statistics.PairVotes(*by_query)
     pooled = statistics.PairVotes(*(votes.sum(keepdims=True) for votes in by_query))
     tests = statistics.proportion_tests(pairs)
-    compared = means if people.sequential else [share.value for share in shares]
     return ContextEffect(
         arms=(first or ANY_CONTEXT, second),
         safe_votes=_summed(safe, sides),
         votes=_summed(safe + unsafe, sides),
         difference=difference,
         mean_difference=means[0] - means[1],
-        clustered_z=difference.value / difference.se if difference.se > 0 else math.nan,
         p=_never_0(difference.p),
         pooled_z=float(statistics.two_proportion_z(pooled)[0]),
         pooled_p=_never_0(float(statistics.two_proportion_p(pooled)[0])),
-        cohen_h=statistics.cohen_h(*compared),
         z_tests=tests if tests.n else None,
-        mantel_haenszel_or=statistics.mantel_haenszel(pairs),
     )
 
 
@@ -292,7 +264,7 @@ def _agreement(people: People, kept: statistics.BoolArray) -> statistics.Agreeme
     return replace(found, **withheld)
 
 
-def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
+def _ceiling(people: People, kept: statistics.BoolArray) -> Ceiling:
     kept = kept & (not people.sequential)
     safe, unsafe = people.safe[kept], people.unsafe[kept]
     arm = np.argmax(people.arm[kept][:, None] == np.array([*ARMS, ""]), axis=1)
@@ -302,7 +274,7 @@ def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
         votes = people.single.only(kept)
         person = statistics.one_person_by_rater(votes.verdict, votes.case, votes.rater)
     reliability = statistics.reliability_icc(safe, unsafe)
-    oracle = statistics.oracle(safe, unsafe, seed, arm)
+    oracle = statistics.oracle(safe, unsafe, arm)
     return Ceiling(
         cases=reliability.cases,
         votes_a_case=reliability.votes,
@@ -310,9 +282,7 @@ def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
         pcc=reliability.pcc,
         person_accuracy=person.accuracy,
         person_pcc=person.pcc,
-        panel_accuracy=statistics.panel(safe, unsafe, seed, arm).accuracy,
         oracle_accuracy=oracle.accuracy,
-        oracle_range=oracle.accuracy_range,
         oracle_bce=oracle.bce,
         oracle_brier=oracle.brier,
     )

@@ -61,7 +61,8 @@ class Material:
     """Cases and what is taken out of them for checks, each in the order of the file."""
 
     cases: tuple[Case, ...]
-    seed: int
+    seed: int = 0
+    """Seed of folds."""
 
     @cached_property
     def people(self) -> People:

@@ -146,8 +146,6 @@ def _effects(one: Description) -> Table:
         "votes": "votes",
         "difference": "difference of shares",
         "p": "p, clustered by query",
-        "cohen_h": "Cohen's h",
-        "mantel_haenszel_or": "odds ratio (Mantel-Haenszel)",
     }
     found = {" against ".join(effect.arms): effect for effect in effects if any(effect.votes)}
     return _grid("What the context does to votes (95 %, clustered by query)", found, rows)
@@ -157,12 +155,6 @@ def _contexts(one: Description) -> Table:
     """Share of pairs of contexts, and of cases without and with one, whose labels differ."""
     found = {"any two contexts": one.contexts, "without and with": one.seen}
     rows, notes = [], []
-    share = one.vote_share
-    if one.contexts is not None and not math.isnan(share.value):
-        notes.append(
-            f"Of the variance of votes, {number(share.value)} is between contexts of one query "
-            f"({share.reason or f'95 % {interval(share.interval)}'})."
-        )
     for name, flips in found.items():
         # One pair is no share of pairs.
         if flips is not None and flips.pairs > 1:
@@ -201,9 +193,8 @@ def _people(one: Description) -> Iterator[Table]:
             "How well could anybody do?",
             ceilings,
             _CEILINGS,
-            "One person: against the others. Panel: as many new people. Oracle: knows each case's "
-            "true rate (beta-binomial), so that nobody beats it but by luck. All against the "
-            "votes.",
+            "One person: against the others. Oracle: knows each case's true rate (beta-binomial), "
+            "so that nobody beats it but by luck. Both against the votes.",
         )
 
 
@@ -219,7 +210,6 @@ _CEILINGS = {
     "pcc": "best correlation",
     "person_accuracy": "one person, accuracy",
     "person_pcc": "one person, correlation",
-    "panel_accuracy": "panel, accuracy",
     "oracle_accuracy": "oracle, accuracy",
     "oracle_bce": "oracle, cross-entropy",
     "oracle_brier": "oracle, Brier score",

@@ -38,7 +38,6 @@ def make_overview(
     checks: Sequence[CheckFile] = (),
     records: Sequence[RunRecord] = (),
     trend: bool = False,
-    seed: int = 0,
 ) -> Overview:
     """Compute what a page shows.
 
@@ -50,13 +49,11 @@ def make_overview(
         checks: Labelled replies, to correct rates by.
         records: How the runs were made.
         trend: Whether a trend is made of them.
-        seed: Seed of simulated ceilings.
     """
     changes = [one.scores for one in comparisons]
     return Overview(
         scores=score_table(
             *(judgements.table, scoring),
-            seed=seed,
             checks=checks,
             logs=records if trend else (),
         ),

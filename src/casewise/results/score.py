@@ -534,7 +534,7 @@ class Scores(Result[Score]):
     by: Split | None = None
     """Column that rows are split by: analyses are of whole runs only."""
     seed: int = 0
-    """Seed of folds and simulations."""
+    """Seed of folds."""
     calibrate: bool = False
     """True if recalibration was asked for."""
     ranked: tuple[Score, ...] = ()
@@ -553,7 +553,7 @@ class Scores(Result[Score]):
     @cached_property
     def baselines(self) -> tuple[Score, ...]:
         """Every baseline on the cases of judges: the known ones, one person, the ceiling."""
-        people = (score_people(one, self.seed) for one in self.known)
+        people = (score_people(one) for one in self.known)
         return (*self.known, *(one for found in people for one in found))
 
     @cached_property
@@ -661,7 +661,7 @@ def score_table(
         table: The judgement table.
         scoring: Rules of scoring; None is the default.
         by: A column to split rows and baselines by.
-        seed: Seed of folds and simulations.
+        seed: Seed of folds.
         calibrate: Recalibrate on held-out queries.
         checks: Labelled replies, to correct rates by.
         logs: What logs say of the runs, for a trend.
@@ -743,7 +743,7 @@ def known_answers(cases: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def score_people(base: Score, seed: int) -> Iterator[Score]:
+def score_people(base: Score) -> Iterator[Score]:
     """One person (each vote against the others' majority) and the ceiling (every true rate).
 
     Under ``intended`` a person is held against the intention, and no ceiling is known. Under
@@ -752,7 +752,6 @@ def score_people(base: Score, seed: int) -> Iterator[Score]:
 
     Args:
         base: The baseline that always says safe, whose cases they are; of others there is nothing.
-        seed: Seed of the ceiling's simulation.
     """
     label_rule = base.labels
     is_chosen = label_rule is LabelRule.CONSENSUS or least_share(label_rule) is not None
@@ -785,7 +784,7 @@ def score_people(base: Score, seed: int) -> Iterator[Score]:
     person = one_person(safe, unsafe)
     yield row("one-person", {"accuracy": person.accuracy, "pcc": person.pcc})
     arms = kept["intended"].fill_null("").rank("dense").cast(int).to_numpy()
-    best = oracle(safe, unsafe, seed, arms)
+    best = oracle(safe, unsafe, arms)
     paired = make_answers(kept, Labels(safe, safe)).pairs
     sides = {
         f"within_pcc_{side}": (kept["intended"] == side).fill_null(False).to_numpy()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics.estimates import NO_INTERVAL, FloatArray, IntArray
+from casewise.statistics.estimates import FloatArray, IntArray
 
 LEAST_VOTES = 3
 """Votes of a rater that a correlation is taken of: through two points it is always 1 or -1."""
@@ -202,10 +202,6 @@ def _loss(at: FloatArray, tally: Tally) -> tuple[float, FloatArray]:
     return loss, np.array([by_mean, by_alpha * alpha + by_beta * beta])
 
 
-DRAWS = 2000
-"""Simulations of what has no closed form."""
-
-
 @dataclass(frozen=True, slots=True)
 class VoteReliability:
     """Share of the spread of the cases' shares that is the cases', and not chance."""
@@ -224,17 +220,6 @@ class VoteReliability:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """A second panel, as large as the first, on the same cases."""
-
-    accuracy: float
-    """Share of cases on which its majority is that of the first, 0..1; a tie on either side counts
-    half. NaN where no beta-binomial can be fitted."""
-    pcc: float
-    """Correlation of the shares of two panels, which is ICC(1,k)."""
-
-
-@dataclass(frozen=True, slots=True)
 class Oracle:
     """Somebody who knows the rate at which all people would call each case safe.
 
@@ -244,9 +229,6 @@ class Oracle:
     accuracy: float
     """Chance, 0..1, of being on the side of the case's majority by saying safe where the rate
     exceeds 1/2; a tie counts half."""
-    accuracy_range: tuple[float, float]
-    """The middle 95 % of the accuracy that luck gives on these cases, simulated. No interval of
-    ``accuracy``: it takes the fitted rates, and these cases, for all there are."""
     bce: float
     """Lowest expected cross-entropy against the shares, in nats, 0 and up."""
     brier: float
@@ -280,9 +262,7 @@ def reliability_icc(safe: FloatArray, unsafe: FloatArray) -> VoteReliability:
     return VoteReliability(icc, pcc, within, harmonic, len(s))
 
 
-def oracle(
-    safe: FloatArray, unsafe: FloatArray, seed: int, groups: IntArray | None = None
-) -> Oracle:
+def oracle(safe: FloatArray, unsafe: FloatArray, groups: IntArray | None = None) -> Oracle:
     """Score, against these votes, of knowing every case's true rate.
 
     The rates are beta-distributed within each group, fitted by maximum likelihood; given its
@@ -292,7 +272,6 @@ def oracle(
     Args:
         safe: Safe votes of each case. Shape ``(n,)``; NaN is none.
         unsafe: Unsafe votes. Shape ``(n,)``.
-        seed: Of the simulated interval.
         groups: A number for each case, such as its arm; None is one group. Shape ``(n,)``.
     """
     from scipy.special import betainc, digamma
@@ -309,64 +288,16 @@ def oracle(
         losses.append(-(share * log_safe + (1 - share) * log_unsafe))
         counts.append(tally.count)
     if not counts:
-        return Oracle(math.nan, NO_INTERVAL, math.nan, lowest_brier)
+        return Oracle(math.nan, math.nan, lowest_brier)
     hit, loss, count = (np.concatenate(parts) for parts in (hits, losses, counts))
-    accuracy = float(np.average(hit, weights=count))
     return Oracle(
-        accuracy=accuracy,
-        accuracy_range=_simulated(hit, count, np.random.default_rng(seed)),
+        accuracy=float(np.average(hit, weights=count)),
         bce=float(np.average(loss, weights=count)),
         brier=lowest_brier,
     )
-
-
-def panel(safe: FloatArray, unsafe: FloatArray, seed: int, groups: IntArray | None = None) -> Panel:
-    """Score of a second panel, as large as each case's first: see ``oracle``.
-
-    Simulated from each case's rate given its votes.
-
-    Args:
-        safe: Safe votes of each case. Shape ``(n,)``; NaN is none.
-        unsafe: Unsafe votes. Shape ``(n,)``.
-        seed: Of the simulation.
-        groups: A number for each case, such as its arm; None is one group. Shape ``(n,)``.
-    """
-    random = np.random.default_rng(seed)
-    right, cases = 0.0, 0.0
-    for tally in tallies(safe, unsafe, groups):
-        chance = _second_majority(tally, fit_beta_binomial(tally), random)
-        right += float(_on_side(tally, chance) @ tally.count)
-        cases += float(tally.count.sum())
-    accuracy = right / cases if cases else math.nan
-    return Panel(accuracy, reliability_icc(safe, unsafe).icc)
-
-
-def _second_majority(tally: Tally, fit: BetaBinomial, random: np.random.Generator) -> FloatArray:
-    """The chance that a second panel's majority says safe, a tie half. Shape of the tally."""
-    if math.isnan(fit.alpha):
-        return np.full(len(tally.count), np.nan)
-    k = (tally.safe + tally.unsafe).astype(np.int64)
-    said = np.zeros(len(k))
-    for _ in range(DRAWS):
-        rates = random.beta(fit.alpha + tally.safe, fit.beta + tally.unsafe)
-        said += (1 + np.sign(2 * random.binomial(k, rates) - k)) / 2
-    return said / DRAWS
 
 
 def _on_side(tally: Tally, chance_safe: FloatArray) -> FloatArray:
     """The chance of being on the side of the observed majority; a tie is worth half."""
     side = np.sign(tally.safe - tally.unsafe)
     return 0.5 + side * (chance_safe - 0.5)
-
-
-def _simulated(
-    hit: FloatArray, count: FloatArray, random: np.random.Generator
-) -> tuple[float, float]:
-    if not np.isfinite(hit).all():
-        return NO_INTERVAL
-    # A tie is half right whatever the oracle says, so its share of hits is no coin toss.
-    tied = hit == 0.5
-    drawn = random.binomial(count[~tied].astype(np.int64), hit[~tied], (DRAWS, int((~tied).sum())))
-    right = drawn.sum(axis=1) + count[tied].sum() / 2
-    low, high = np.quantile(right / count.sum(), [0.025, 0.975])
-    return float(low), float(high)

@@ -87,19 +87,6 @@ def two_proportion_p(pairs: PairVotes) -> FloatArray:
     return p
 
 
-def mantel_haenszel(pairs: PairVotes) -> float:
-    """Odds ratio of a safe vote, first arm against second, with pairs as strata; 0 and up.
-
-    Mantel & Haenszel (1959), doi:10.1093/jnci/22.4.719. NaN where its denominator is 0.
-    """
-    n_1, n_2 = pairs.votes
-    voted = (n_1 > 0) & (n_2 > 0)
-    total = (n_1 + n_2)[voted]
-    upper = ((pairs.safe_1 * pairs.unsafe_2)[voted] / total).sum()
-    lower = ((pairs.unsafe_1 * pairs.safe_2)[voted] / total).sum()
-    return float(upper / lower) if lower > 0 else math.nan
-
-
 def cohen_d_paired(differences: FloatArray) -> float:
     """Cohen's d of paired differences: their mean over their standard deviation. Shape ``(n,)``.
 
@@ -113,16 +100,6 @@ def cohen_d_paired(differences: FloatArray) -> float:
     if spread > 1e-12 * max(1.0, abs(mean)):
         return mean / spread
     return math.copysign(math.inf, mean) if mean else 0.0
-
-
-def cohen_h(share_1: float, share_2: float) -> float:
-    """Cohen's h, ``2 asin sqrt(p1) - 2 asin sqrt(p2)``, in -pi..pi: Cohen (1988), chapter 6.
-
-    NaN where a share is.
-    """
-    if math.isnan(share_1) or math.isnan(share_2):
-        return math.nan
-    return 2 * math.asin(math.sqrt(share_1)) - 2 * math.asin(math.sqrt(share_2))
 
 
 def kruskal_wallis(groups: Sequence[FloatArray]) -> GroupTest:

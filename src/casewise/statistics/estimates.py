@@ -103,9 +103,9 @@ Kind = Literal["share", "change", "difference", "jackknife", "drawn"]
 """Method of the interval: of a share; of the paired change of one; of the difference of two of
 other cases; of anything else; of what was drawn."""
 
-Scale = Literal["plain", "log", "part", "fisher"]
-"""Scale of the jackknife: the figure as it is; of a mean loss, or part of 1, its logarithm; of a
-correlation, its artanh (Fisher's z)."""
+Scale = Literal["plain", "log", "fisher"]
+"""Scale of the jackknife: the figure as it is; of a mean loss its logarithm; of a correlation its
+artanh (Fisher's z)."""
 
 _NOTHING: FloatArray = np.empty(0)
 
@@ -231,13 +231,9 @@ class Estimate:
         ends = np.array([-1, 1]) * critical * error + value
         if self.scale == "fisher":
             ends = np.tanh(ends)
-        elif self._is_log:
+        elif self.scale == "log":
             ends = np.exp(ends)
-        return float(ends[0]), min(float(ends[1]), 1.0 if self.scale == "part" else math.inf)
-
-    @property
-    def _is_log(self) -> bool:
-        return self.scale in ("log", "part")
+        return float(ends[0]), float(ends[1])
 
     @property
     def degrees(self) -> float:
@@ -271,7 +267,7 @@ class Estimate:
             if self.scale == "fisher":
                 error /= 1 - value**2
                 value, without = np.arctanh(value), np.arctanh(without)
-            elif self._is_log:
+            elif self.scale == "log":
                 error /= value
                 value, without = np.log(value), np.log(without)
             if without.size:
@@ -338,7 +334,7 @@ class Estimate:
             return _percentile_p(self.replicates)
         if self.value == 0:
             return 1.0
-        if self.kind == "share" or self._is_log:
+        if self.kind == "share" or self.scale == "log":
             return 0.0
         if self.kind == "difference":
             return _inverted_p(self)
