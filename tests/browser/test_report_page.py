@@ -84,9 +84,8 @@ def test_one_download_holds_every_score_and_every_figure(open_page: Open) -> Non
     found = list(csv.DictReader(io.StringIO(text, newline="")))
     # Guarded, as no spreadsheet may run it.
     assert found[0]["model"] == "'=1\nnext"
-    parts = Parsed(html).packed("chart-data")
-    sections = [one["id"] for one in parts for _ in one["rows"]]
     scores = json.loads(Parsed(html).scripts["scores"])
+    sections = [one["analysis"] for row in scores for one in row.get("analyses", ())]
     assert [one["section"] for one in found] == ["scores"] * len(scores) + sections
 
 
@@ -179,7 +178,7 @@ def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
     ablated = [random_table(30, 1, run_id=name, ablation=gone) for name, gone in RUNS.items()]
     page = open_page(page_of(pl.concat(ablated)))
     page.emulate_media(media="print")
-    expect(page.locator(".chart .line").first).to_be_visible()
+    expect(page.locator("#section-ablation .bar").first).to_be_visible()
     expect(page.locator("#verdicts h2").first).to_be_visible()
     expect(page.locator("#cases").first).to_be_hidden()
     assert not page.locator("main > p button:visible, select:visible").count()

@@ -5,32 +5,37 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from support.climbers import rung_table
 from support.reported import Parsed
 from support.tables import judgement, random_table, table
 
 import casewise as cw
-
-Rows = list[dict[str, Any]]
-
-
-def sections(folder: Path, rows: pl.DataFrame, **options: Any) -> dict[str, Rows]:
-    """The rows of each section of the page, by its id."""
-    page = cw.report(rows, folder / "page.html", **options).read_text("utf-8")
-    return {one["id"]: one["rows"] for one in Parsed(page).packed("chart-data")}
+from casewise.sheets import estimate
 
 
-def test_every_analysis_is_in_the_download_as_in_the_records(tmp_path: Path) -> None:
+def test_every_figure_of_an_analysis_stands_in_its_table(tmp_path: Path) -> None:
+    """The rungs of two ladders, and the shortened runs beside their whole ones."""
+    rungs = {"0": [1, 1, 0, 1], "1": [0, 1, 0, 0], "1b": [1, 1, 1, 1]}
     judged = pl.concat(
         [
-            random_table(30, 1, skill=1, model="good", run_id="a"),
-            random_table(30, 1, skill=1, model="good", run_id="c", ablation="recipient"),
-        ]
+            *(random_table(30, 1, skill=1, model="org/good", ablation=gone) for gone in PARTS),
+            *(rung_table(rungs, model=name) for name in ("org/a", "org/b")),
+        ],
+        how="diagonal",
     )
-    found = sections(tmp_path, judged)
-    records = [one for row in cw.score(judged).record() for one in row.get("analyses", ())]
-    assert set(found) == {one["analysis"] for one in records} >= {"ablation"}
-    for name, rows in found.items():
-        assert rows == [one for one in records if one["analysis"] == name]
+    page = Parsed(cw.report(judged, tmp_path / "page.html").read_text("utf-8"))
+    texts = " ".join(" ".join(page.texts).replace("\xa0", " ").split())
+    found = [one for one in cw.score(judged).analyses if one.lines]
+    assert {one.id for one in found} >= {"ablation", "ladder"}
+    for one in found:
+        for line in one.lines:
+            for name in one.columns:
+                assert estimate(line.figures.get(name)) in texts, (one.id, line.part, name)
+    assert "a: 1b" in texts
+    assert texts.count("no data for") == 1
+
+
+PARTS = (None, "recipient")
 
 
 def categories(wrong: int) -> Any:
@@ -54,7 +59,8 @@ def test_categories_are_shown_where_they_differ_by_a_joint_test() -> None:
     assert not alike.lines
     few = categories(1)
     assert not few.lines
-    assert re.search(r"no difference between categories shown \(p \.\d+\)", few.missing)
+    (note,) = few.notes
+    assert re.search(r"no difference between categories shown \(p \.\d+\)", note)
 
 
 def test_names_are_short_and_no_two_alike(tmp_path: Path) -> None:

@@ -12,10 +12,7 @@ from casewise.analyses.shape import (
     Figure,
     Line,
     analysis,
-    as_markdown,
     as_records,
-    as_table,
-    figure_label,
     line_records,
 )
 from casewise.results import Scores
@@ -25,7 +22,7 @@ for _file in iter_modules(__path__):
 
 
 def analyse(scores: Scores, *names: str) -> list[Analysis]:
-    """Make analyses by name, or all; those without lines say how to get them."""
+    """Make analyses by name, or all; those that the runs have no data for are without lines."""
     return [ANALYSES[name](scores) for name in names or ANALYSES]
 
 
@@ -36,9 +33,6 @@ __all__ = [
     "Line",
     "analyse",
     "analysis",
-    "as_markdown",
     "as_records",
-    "as_table",
-    "figure_label",
     "line_records",
 ]

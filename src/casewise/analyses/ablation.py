@@ -31,7 +31,6 @@ def ablation(scores: Scores) -> Analysis:
         ],
         "Shortened minus whole, over the cases that both answered. Below zero the model needed "
         "what was taken away.",
-        "No shortened run stands beside its whole one: casewise run --ablate makes them.",
         shown=CHANGES,
         is_change=True,
     )
@@ -75,8 +74,6 @@ def shapley(scores: Scores) -> Analysis:
         lines,
         "What sender, recipient and transmission principle each add to a measure, averaged over "
         "the orders in which they can be added; they sum to what the whole context does.",
-        "Shapley shares need a run without every subset of sender, recipient and transmission "
-        "principle: casewise run --ablate makes them.",
         shown=CHANGES,
         is_change=True,
     )

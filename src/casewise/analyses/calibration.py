@@ -34,7 +34,6 @@ def calibration(scores: Scores) -> Analysis:
         [line for run in judged for line in _recalibrated(run, scores)],
         "Each query's probabilities are recalibrated by a fit to other queries. A temperature "
         "above 1: the model was too sure.",
-        "Not asked for: casewise score --calibrate.",
     )
 
 

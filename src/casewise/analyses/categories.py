@@ -45,7 +45,6 @@ def categories(scores: Scores) -> Analysis:
         lines,
         "Only of runs whose categories differ by a joint test. Panels of people, and label rules, "
         "differ between categories too: a stricter panel looks like a harder category.",
-        " ".join(notes),
         notes=notes,
     )
 

@@ -25,6 +25,5 @@ def correction(scores: Scores) -> Analysis:
         ],
         "People labelled some replies; by these the grader's errors are taken out of the rates. "
         "The interval holds the uncertainty of the labelled sample too.",
-        "Nobody has labelled replies: casewise graders sample.",
         notes=correction_notes(found),
     )

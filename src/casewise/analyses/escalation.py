@@ -47,8 +47,6 @@ def escalation(scores: Scores) -> Analysis:
         lines,
         "Queries that people call unsafe, approached by harmless steps; the last turn is the "
         "query. Kaplan-Meier: a conversation counts until its last graded reply.",
-        "No conversation escalated: casewise run --protocol respond --vary escalation.",
-        axis="turn",
         notes=notes,
     )
 

@@ -46,8 +46,6 @@ def ladder(scores: Scores) -> Analysis:
         "credentials, 3 a letter, 4 the operator's word, 5 a tool that says true, 6 one that says "
         "false. Controls: 1b an unrelated claim, 1c the claim of the twin, 3x a letter that says "
         "otherwise. Over the cases that were graded at every rung.",
-        "No model climbed a ladder: casewise run --ladder evidence.",
-        axis="rung",
         notes=notes,
     )
 

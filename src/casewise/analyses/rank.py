@@ -20,6 +20,5 @@ def rank(scores: Scores) -> Analysis:
         ],
         "A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do.",
-        "No model ranked contexts: casewise run --protocol rank.",
         shown=[measure.name for measure in measures() if Family.PAIRS in measure.of],
     )

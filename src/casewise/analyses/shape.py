@@ -1,4 +1,4 @@
-"""The shape of every analysis, what they are made from, and their table, text and records."""
+"""The shape of every analysis, what they are made from, and their records."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,9 @@ import numpy as np
 import polars as pl
 
 from casewise.judgements import ANSWER_KEYS
-from casewise.measures import find, measures
 from casewise.protocols import RunCondition
 from casewise.results import Scores
-from casewise.sheets import (
-    Column,
-    Kind,
-    Row,
-    Table,
-    escape,
-    figures,
-    json_interval,
-    json_number,
-    markdown,
-)
+from casewise.sheets import json_interval, json_number
 
 
 class Figure(Protocol):
@@ -70,15 +59,10 @@ class Analysis:
     """In the order of the runs; those of one run stand together."""
     text: str = ""
     """How to read the figures, in a sentence or two."""
-    missing: str = ""
-    """How to get lines where there are none."""
     shown: Sequence[str] = ()
-    """Figures that a reader is shown, in this order, the first of them charted; empty is all."""
+    """Figures that a reader is shown, in this order; empty is all."""
     is_change: bool = False
     """True if figures are differences, with a sign."""
-    axis: str = ""
-    """What the parts of a run are steps of, so that a curve joins them; empty where they are
-    unordered."""
     notes: Sequence[str] = ()
     """Sentences on single runs."""
 
@@ -123,30 +107,6 @@ def analysis(make: Maker) -> Maker:
     """Register a function that makes an analysis, under its name with hyphens."""
     ANALYSES[make.__name__.replace("_", "-")] = make
     return make
-
-
-def figure_label(name: str) -> str:
-    """A figure's name in plain words: ``over-refusal``, ``verified context``."""
-    known = {measure.name for measure in measures()}
-    return find(name).label if name in known else name.replace("_", " ")
-
-
-def as_table(one: Analysis) -> Table:
-    """A row a line, a column a figure; the parts of a single run under their own names."""
-    several = len({line.run for line in one.lines}) > 1
-    rows = []
-    for line in one.lines:
-        name = line.part or line.run.title
-        name = f"{line.run.title}: {line.part}" if several and line.part else name
-        rows.append(Row([name, line.n, *map(line.figures.get, one.columns)]))
-    columns = [Column(""), Column("n", Kind.COUNT)]
-    columns += figures(Kind.ESTIMATE, *map(figure_label, one.columns))
-    return Table(columns, rows, f"{one.title} (95 %)", " ".join(one.notes))
-
-
-def as_markdown(one: Analysis) -> str:
-    """The question as a heading, how to read it, and the table."""
-    return markdown(f"### {escape(one.question)}", escape(one.text), as_table(one))
 
 
 def as_records(one: Analysis) -> list[dict[str, Any]]:

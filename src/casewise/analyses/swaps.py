@@ -43,7 +43,6 @@ def swaps(scores: Scores) -> Analysis:
         lines,
         "One part of each context is taken from its twin. What flips most is what the model goes "
         "by; a part that ought to matter and flips nothing is not read.",
-        "No part of a context was swapped with the twin's: casewise run --swap each.",
     )
 
 
@@ -106,7 +105,6 @@ def explanations(scores: Scores) -> Analysis:
         lines,
         "If explanations are faithful, removing a parameter changes the verdict more often where "
         "the explanation names it: a difference above 0.",
-        "No run explains its verdicts beside runs without single parameters.",
     )
 
 

@@ -15,11 +15,9 @@ def trend(scores: Scores) -> Analysis:
         "How did the figures move from run to run?",
         [Line(one.score.condition, one.name, one.score.n, one.score.measures) for one in runs],
         "Each run stands at the time at which its log says that it ended.",
-        "A trend takes logs, which say when a run ended: casewise trend.",
         shown=(
             *("follows", "false_changes", "safe_recall", "unsafe_recall"),
             *("over_refusal", "under_refusal"),
         ),
-        axis="time",
         notes=[f"{name}: {state.sentence}." for name, state in states if state and state.sentence],
     )

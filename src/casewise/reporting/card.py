@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from casewise import __version__
-from casewise.analyses import as_markdown
 from casewise.judgements import RunRecord, plain_notes, without_paths
+from casewise.reporting.analyses import as_markdown
 from casewise.reporting.scores import CASES, all_verdicts, cases_table, runs_table
 from casewise.results import Overview, Result, leading, remarks, wording
 from casewise.sheets import Column, Row, Table, code_block, escape, markdown

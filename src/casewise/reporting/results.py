@@ -3,7 +3,7 @@
 from functools import singledispatch
 from typing import Any
 
-from casewise.analyses import as_table
+from casewise.reporting.analyses import as_table
 from casewise.reporting.comparison import comparison_sheet
 from casewise.reporting.scores import score_sheet
 from casewise.results import Comparisons, Result, Scores, Trend

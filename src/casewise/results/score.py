@@ -593,7 +593,7 @@ class Scores(Result[Score]):
 
     @cached_property
     def analyses(self) -> list[Analysis]:
-        """Every analysis of the same judgements; those without lines say how to get them."""
+        """Every analysis of the same judgements; some have no lines, for want of runs."""
         return self.analysed()
 
     def analysed(self, *names: str) -> list[Analysis]:

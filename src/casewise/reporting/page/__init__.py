@@ -1,7 +1,7 @@
 """The report as one HTML file.
 
-The report's own functions wait behind an import until a page is made: what draws charts takes half
-a second to import, and every command imports what is reported.
+The report's own functions wait behind an import until a page is made: templates take half a second
+to import, and every command imports what is reported.
 """
 
 import base64

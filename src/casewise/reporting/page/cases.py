@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from casewise.choices import FailureGroup
-from casewise.reporting.scores import run_names
+from casewise.reporting.names import run_names
 from casewise.results import (
     Browser,
     deed,

@@ -13,10 +13,10 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from casewise import __version__
-from casewise.analyses import as_table
+from casewise.reporting.analyses import as_table
 from casewise.reporting.page import asset, script_hash
+from casewise.reporting.page.bars import line_rows
 from casewise.reporting.page.cases import browser_payload
-from casewise.reporting.page.charts import draw, numbers
 from casewise.reporting.page.rows import is_bad, run_rows
 from casewise.reporting.scores import all_verdicts, pinned, titles
 from casewise.results import (
@@ -79,7 +79,6 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
     scores = overview.scores
     result: Result[Any] = leading(overview, over_time)
     analyses = [one for one in scores.analyses if one.lines]
-    missing = [one.missing for one in scores.analyses if not one.lines and one.missing]
     runs = overview.browser.runs
     return _template().render(
         title=title,
@@ -89,14 +88,13 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         rows=run_rows(overview, result),
         heads=("Run", "State", *titles(overview.scores)),
         pinned=pinned(all_verdicts(overview, result), overview.scores.baselines),
-        analyses=[(one, draw(one, runs), as_table(one)) for one in analyses],
-        notes=[*notes, *remarks(overview.scores), *_shape(overview), *missing],
+        analyses=[(one, as_table(one).columns, line_rows(one, runs)) for one in analyses],
+        notes=[*notes, *remarks(overview.scores), *_shape(overview), *_without_lines(overview)],
         nan=math.nan,
         reveal=reveal,
         css=Markup(asset("report.css")),
         script=_script(),
         scores=plain_json(scores.record()),
-        charts=packed_json([numbers(one) for one in analyses]),
         cases=packed_json(browser_payload(overview.browser, reveal=reveal)),
     )
 
@@ -120,6 +118,14 @@ def _shape(overview: Overview) -> list[str]:
     """Sentences on the contexts and labels of the cases."""
     shape = overview.scores.shape
     return [] if shape is None else list(shape.sentences())
+
+
+def _without_lines(overview: Overview) -> list[str]:
+    """Notes of analyses without lines, then the names of those without a note."""
+    empty = [one for one in overview.scores.analyses if not one.lines]
+    names = ", ".join(one.id for one in empty if not one.notes)
+    notes = [note for one in empty for note in one.notes]
+    return [*notes, *([f"The runs have no data for: {names}."] if names else [])]
 
 
 _SCRIPTS = ("page.js", "pair.js", "cases.js")

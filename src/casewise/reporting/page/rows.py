@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from casewise.protocols import RunCondition
-from casewise.reporting.scores import all_verdicts, run_names
+from casewise.reporting.names import run_names
+from casewise.reporting.scores import all_verdicts
 from casewise.results import DatedRun, Figure, Overview, Result, Trend, Verdict
 
 

@@ -260,7 +260,7 @@ async function startCases() {
 }
 
 startSorting();
-await startDownload();
+startDownload();
 // Once everything has its height.
 (await startCases())();
 document.documentElement.dataset.ready = "true";

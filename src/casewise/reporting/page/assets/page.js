@@ -60,13 +60,13 @@ function download(name, rows) {
 }
 
 /** One file of every score and every figure of every analysis. */
-async function startDownload() {
-  const sections = await unpack("chart-data");
-  const scores = JSON.parse(byId("scores").textContent).map(({ analyses, ...row }) => row);
+function startDownload() {
+  const scores = JSON.parse(byId("scores").textContent);
   byId("download").hidden = false;
   byId("download").addEventListener("click", () => download("casewise-numbers.csv", [
-    ...scores.map((row) => ({ section: "scores", ...row })),
-    ...sections.flatMap(({ id, rows }) => rows.map((row) => ({ section: id, ...row })))]));
+    ...scores.map(({ analyses, ...row }) => ({ section: "scores", ...row })),
+    ...scores.flatMap(({ analyses }) => analyses ?? [])
+      .map((row) => ({ section: row.analysis, ...row }))]));
 }
 
 /** Every heading of the table of runs is a button that sorts by its column, then turns it round. */
