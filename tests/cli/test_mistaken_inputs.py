@@ -18,7 +18,7 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(
 )
 """A file of a kilobyte, which names 9^29 values."""
 
-SWEEP = "- {model: a/b}\n"
+SWEEP = "- {model: openai/b}\n"
 FILES: dict[str, str | bytes] = {
     "empty.txt": "",
     "garbage.bin": GARBAGE,
@@ -41,10 +41,10 @@ FILES: dict[str, str | bytes] = {
     "queries.csv": "query\nMay I borrow a ladder?\n",
     "rules.yaml": "rules:\n- {measure: acuracy, at_least: .5}\n",
     "limit.yaml": "rules:\n- {measure: accuracy, at_least: .nan}\n",
-    "sweep.yaml": "- {model: a/b, protocl: binary}\n",
-    "mapping.yaml": "model: a/b\n",
-    "claimed.yaml": f"{SWEEP}- {{model: c/d, delivery: claimed}}\n",
-    "servers.yaml": f"{SWEEP}- {{model: a/b, model_base_url: 'http://h'}}\n",
+    "sweep.yaml": "- {model: openai/b, protocl: binary}\n",
+    "mapping.yaml": "model: openai/b\n",
+    "claimed.yaml": f"{SWEEP}- {{model: openai/d, delivery: claimed}}\n",
+    "servers.yaml": f"{SWEEP}- {{model: openai/b, model_base_url: 'http://h'}}\n",
     "target.yaml": "name: bot\nurl: ftp://localhost/x\nbody: {q: '{last}'}\nreply: text\n",
     "field.yaml": "name: bot\nurl: http://localhost/x\nbody: {q: '{lsat}'}\nreply: text\n",
     "query.txt": "{query}",
@@ -136,7 +136,7 @@ TABLE = [
     (f"run {MODEL} --ablate recipient --swap recipient", "--swap recipient needs"),
     (f"run {MODEL} --deployment customer-support", "respond"),
     (f"run {MODEL} --grader openai/gpt-4o", "needs replies to grade"),
-    ("run -m a/b --protocol respond --grader rulez", "which provider? Write PROVIDER/rulez"),
+    ("run -m openai/b --protocol respond --grader rulez", "which provider? Write PROVIDER/rulez"),
     (f"run {MODEL} --address 1.2.3.4:5", "--engine ray"),
     (f"run {MODEL} --model-base-url nonsense", "nonsense"),
     (f"run {MODEL} --generate reasoning_efort=high", "did you mean 'reasoning_effort'"),
@@ -149,7 +149,7 @@ TABLE = [
         "choose from",
     ),
     (f"run {MODEL} --engine ray --max-cost 1 --price-in 1 --price-out 1", "--engine ray takes"),
-    ("run -m a/b --protocol respond --deployment bomb.yaml", "bomb.yaml"),
+    ("run -m openai/b --protocol respond --deployment bomb.yaml", "bomb.yaml"),
     ("run bomb.yaml", "bomb.yaml"),
     ("run sweep.yaml", "protocl"),
     ("run sweep.yaml --limit 3", "--limit"),
