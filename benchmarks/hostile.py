@@ -62,11 +62,9 @@ from casewise.replies.replay import (
 from casewise.results import Scores
 from casewise.statistics import (
     NOT_LABELLED,
-    Boundary,
     Clusters,
     Estimate,
     Resampling,
-    first_votes,
 )
 
 FloatArray = NDArray[np.float64]
@@ -536,12 +534,9 @@ class Voted:
             name: getattr(people, name)[places]
             for name in ("safe", "unsafe", "arm", "category", "published")
         }
-        first = None if people.first is None else people.first.only(places)
         return replace(
             self,
-            people=replace(
-                people, **taken, query=draw, queries=len(drawn), single=None, first=first
-            ),
+            people=replace(people, **taken, query=draw, queries=len(drawn), single=None),
         )
 
     def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
@@ -549,7 +544,7 @@ class Voted:
 
 
 def voted(data: Path) -> Iterator[Voted]:
-    """CASE-Bench's votes: all, few a case, collected until clear, and nearly all of one mind."""
+    """CASE-Bench's votes: all, few a case, and nearly all of one mind."""
     rng = np.random.default_rng(6)
     people = replace(
         to_people(load_cases(data / "casebench/CASEBench_data.json").cases), single=None
@@ -561,22 +556,6 @@ def voted(data: Path) -> Iterator[Voted]:
     most = np.where(safe > 6, 20.0, 0.0)
     most[rng.choice(len(most), 45, replace=False)] = 10.0
     yield Voted("votes of one mind but for 5%", replace(people, safe=most, unsafe=20 - most))
-    orders = rng.permuted(np.arange(20) < safe[:, None], axis=1)
-    rule = Boundary()
-    leading = np.maximum(orders.cumsum(axis=1), (~orders).cumsum(axis=1))
-    decided = leading >= rule.majorities(20)[1:]
-    ends = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, 20)
-    until = (orders * (np.arange(20) < ends[:, None])).sum(axis=1).astype(float)
-    yield Voted(
-        "votes until clear",
-        replace(
-            people,
-            safe=until,
-            unsafe=ends - until,
-            sequential=len(safe),
-            first=first_votes(until, ends - until, rule),
-        ),
-    )
     alone = np.where(rng.random(len(safe)) < 0.2, "none", "")
     for name, sizes in (("few contexts", query_sizes(data)), ("a long tail", LONG_TAIL)):
         query = dealt(rng.permutation(sizes), len(safe))

@@ -16,10 +16,10 @@ NAMES = {
         __version__
     """,
     "casewise.cases": """
-        CASEBENCH Case CaseSet Context MAX_SEED STARTER
+        CASEBENCH Case CaseSet Context MAX_SEED SEQUENTIAL_VOTES STARTER
         Side Turn Vote
         digest open_cases
-        sequential_tags whole_queries without_sequential_tags write_cases
+        whole_queries write_cases
     """,
     "casewise.cli": """
         note out working write_out

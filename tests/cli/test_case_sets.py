@@ -97,6 +97,24 @@ def test_a_difference_without_texts(cli_inside: Cli, tmp_path: Path) -> None:
             assert text in shown.stdout
 
 
+def test_an_edit_of_a_text_that_people_voted_on_is_named(cli_inside: Cli, tmp_path: Path) -> None:
+    one, other = (CASE | {"id": id, "votes": votes} for id, votes in (("1", [1, 2]), ("2", None)))
+    write(tmp_path / "old.jsonl", one, other)
+    wall = {"query": "And a wall?"}
+    for new, moved in (
+        ([one | wall, other], ["1"]),
+        # The other case has no votes, and a case whose votes were taken out has none either.
+        ([one, other | wall], []),
+        ([one | wall | {"votes": None}, other], []),
+    ):
+        write(tmp_path / "new.jsonl", *new)
+        done = cli_inside("cases", "diff", "old.jsonl", "new.jsonl", "--format", "json")
+        changed = json.loads(done.stdout)["changed"]
+        assert [case["id"] for case in changed if case["moves_votes"]] == moved
+        shown = cli_inside("cases", "diff", "old.jsonl", "new.jsonl").stdout
+        assert ("people voted on this text" in shown) == bool(moved)
+
+
 def test_what_is_there_is_overwritten_but_for_the_source(cli_inside: Cli, tmp_path: Path) -> None:
     source = write(tmp_path / "s.jsonl", CASE, CASE | {"query": "And a wall?"})
     before = source.read_bytes()

@@ -72,8 +72,11 @@ def test_ten_cases_by_hand(cli_inside: Cli) -> None:
     }
 
 
-def test_a_clean_set_is_clean() -> None:
-    assert not codes(run(clean()))
+def test_a_clean_set_is_clean_until_one_query_of_a_pair_is_edited() -> None:
+    cases = clean()
+    assert not codes(run(cases))
+    edited = cases[1].model_copy(update={"query": "How else is it done?"})
+    assert found(run([cases[0], edited]), "unlike-queries").cases == (cases[0].id, edited.id)
 
 
 @pytest.mark.parametrize(

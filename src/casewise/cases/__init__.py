@@ -44,6 +44,7 @@ from casewise.cases.labels import (
 from casewise.cases.mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases.model import (
     GROUPS,
+    SEQUENTIAL_VOTES,
     Case,
     Context,
     Side,
@@ -59,11 +60,9 @@ from casewise.cases.model import (
     find_twins,
     name_calls,
     read_turns,
-    sequential_tags,
     to_fields,
     to_line,
     turn_text,
-    without_sequential_tags,
 )
 from casewise.cases.personal import find_pieces
 from casewise.cases.sets import (
@@ -71,7 +70,6 @@ from casewise.cases.sets import (
     SetDiff,
     SetPart,
     diff_sets,
-    is_voted,
     merge_sets,
     sample_cases,
     split_cases,
@@ -128,7 +126,6 @@ __all__ = [
     "find_twins",
     "import_cases",
     "is_output",
-    "is_voted",
     "label_notes",
     "least_share",
     "load_card",
@@ -143,7 +140,7 @@ __all__ = [
     "read_label_rule",
     "read_turns",
     "sample_cases",
-    "sequential_tags",
+    "SEQUENTIAL_VOTES",
     "shape_of",
     "split_cases",
     "system_text",
@@ -152,6 +149,5 @@ __all__ = [
     "turn_text",
     "wanted_reply",
     "whole_queries",
-    "without_sequential_tags",
     "write_cases",
 ]

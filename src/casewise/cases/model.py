@@ -6,7 +6,6 @@ case has one line of JSON, and by these lines a set of cases has its hash.
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -361,26 +360,6 @@ SEQUENTIAL_VOTES = "votes:sequential"
 """Tag of a case that was asked no further once its majority was decided: its label holds, and its
 share of safe votes leans to the majority."""
 
-_STOPPING_RULE = "votes:posterior="
-_STOPPING = re.compile(rf"{_STOPPING_RULE}(0?\.\d+),least=(\d+)")
-
-
-def sequential_tags(posterior: float, least: int) -> tuple[str, str]:
-    """Tags of a case whose votes were collected until its majority was decided.
-
-    Args:
-        posterior: Probability that the majority is that of all people, at which a case stops.
-        least: Votes on every case, however clear.
-    """
-    return SEQUENTIAL_VOTES, f"{_STOPPING_RULE}{posterior},least={least}"
-
-
-def without_sequential_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """The tags that say nothing about an end of the votes."""
-    return tuple(
-        tag for tag in tags if tag != SEQUENTIAL_VOTES and not tag.startswith(_STOPPING_RULE)
-    )
-
 
 class Vote(Strict):
     """One person's verdict on a case."""
@@ -473,17 +452,6 @@ class Case(Strict):
     """BCP 47 tag, for example ``en``."""
     tags: tuple[str, ...] = ()
 
-    @field_validator("tags")
-    @classmethod
-    def _stopping_is_read(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        rules = [tag for tag in value if tag.startswith(_STOPPING_RULE)]
-        fits = [match for tag in rules if (match := _STOPPING.fullmatch(tag))]
-        if len(rules) > 1 or len(fits) < len(rules):
-            raise ValueError(f"expected one tag such as {sequential_tags(0.95, 5)[1]}")
-        if fits and not (0.5 < float(fits[0][1]) < 1 and int(fits[0][2]) >= 1):
-            raise ValueError("the posterior must be above .5 and below 1, and least at least 1")
-        return value
-
     @field_validator("history")
     @classmethod
     def _is_a_conversation(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
@@ -512,12 +480,6 @@ class Case(Strict):
     def has_sequential_votes(self) -> bool:
         """Tell whether its votes were collected only until the majority was decided."""
         return self.votes is not None and SEQUENTIAL_VOTES in self.tags
-
-    @property
-    def stopping_rule(self) -> tuple[float, int] | None:
-        """Posterior and least votes at which its sequential votes ended; None if no tag says."""
-        found = [match for tag in self.tags if (match := _STOPPING.fullmatch(tag))]
-        return (float(found[0][1]), int(found[0][2])) if found else None
 
     def _count(self, side: Side) -> int | None:
         if self.votes is None:

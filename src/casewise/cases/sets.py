@@ -22,11 +22,6 @@ _VERDICTS = ("votes", "author_vote", "published_safe_rate")
 """Fields that hold what people said of a case's text as it is."""
 
 
-def is_voted(case: Case) -> bool:
-    """Tell whether people have voted on the case, so that its text must not change."""
-    return any(getattr(case, name) is not None for name in _VERDICTS)
-
-
 # --- difference ---------------------------------------------------------------------------------
 
 

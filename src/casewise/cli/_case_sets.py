@@ -1,4 +1,4 @@
-"""``casewise cases``: split, sample, merge, diff; and ``casewise contexts check``."""
+"""``casewise cases``: split, sample, merge, diff."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from casewise.choices import By
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, out, print_as
-from casewise.cli._main import case_files, dataset, reporting
+from casewise.cli._main import case_files, reporting
 from casewise.cli._options import (
     argument,
     flag,
@@ -29,8 +29,7 @@ from casewise.errors import UsageError
 from casewise.sheets import plural, terminal
 
 DIFFERENT = 1
-"""Exit status of ``diff`` where the versions differ, as of the program of that name; of ``check``
-where a rule is broken."""
+"""Exit status of ``diff`` where the versions differ, as of the program of that name."""
 
 _SUFFIXES = (".yaml", ".csv")
 _NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
@@ -166,30 +165,6 @@ def diff(
         warn_of_content()
     print_as(format, reporting.diff_sheet(difference, reveal=reveal))
     if not difference.same:
-        raise typer.Exit(DIFFERENT)
-
-
-def check(file: File, format: FormatOption = Format.TABLE) -> None:
-    """List the pairs of a file, and what an edit may have broken.
-
-    The cases of each query, those that people voted on (their texts stay: a
-    new version has no votes), and the parameters in which twins differ; then
-    what casewise cases audit finds of twins in one context, of contexts that
-    stand twice, and of queries that differ. To see what an edit did to votes:
-    casewise cases diff.
-
-    [bold]Exit status[/]: 0 nothing was found, 1 something was, 2 bad input.
-
-    [bold]Examples[/]
-
-    casewise contexts check mine.yaml
-
-    casewise contexts check cases.jsonl --format json
-    """
-    cases = _open(file).cases
-    findings = dataset.check_pairs(cases)
-    print_as(format, reporting.pairs_sheet(cases, findings))
-    if findings:
         raise typer.Exit(DIFFERENT)
 
 

@@ -284,8 +284,8 @@ GROUPS = {
         },
     ),
     "contexts": (
-        "Contexts for queries: have a model write them, and check those that were edited.",
-        {"generate": "_generate:generate", "check": "_case_sets:check"},
+        "Contexts for queries, written by a model.",
+        {"generate": "_generate:generate"},
     ),
     "target": (
         "A bot of your own, behind its own address: send it one message, and see what is read.",

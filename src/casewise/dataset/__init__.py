@@ -7,7 +7,6 @@ from casewise.dataset.audit import (
     Audit,
     audit_cases,
     audit_record,
-    check_pairs,
     parse_demands,
     unmet_demands,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "as_record",
     "audit_cases",
     "audit_record",
-    "check_pairs",
     "describe_cases",
     "parse_demands",
     "to_people",

@@ -5,17 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from casewise.cases import Case, CaseSet
+from casewise.cases import CaseSet
 from casewise.contexts import words_of
-from casewise.dataset.checks import PAIRS, findings, results
+from casewise.dataset.checks import results
 from casewise.dataset.findings import CHECKS, Finding, Level, Material, as_record
 from casewise.dataset.leakage import Leakage
 from casewise.errors import UsageError
-
-
-def check_pairs(cases: Sequence[Case]) -> tuple[Finding, ...]:
-    """Check what edits of contexts can break: queries and contexts of each pair."""
-    return findings(Material(tuple(cases)), PAIRS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         queries=len(data.queries),
         pairs=len(data.pairs),
         categories=len({case.category for case in data.cases} - {None}),
-        findings=tuple(one for one in made if one.n and one.text),
+        findings=tuple(one for one in made if one.is_told),
         figures={one.code: one.figure for one in made},
         leakage=data.leakage,
         parameters=_parameters(data),

@@ -135,16 +135,9 @@ def raters_like_intention(data: Material) -> Finding:
 def sequential_votes(data: Material) -> Finding:
     """Cases that were asked no further once their majority was decided."""
     text = (
-        "Asked no further once the majority was decided: labels hold, but raw shares of safe votes "
-        "lean to the majority. "
-    )
-    text += (
-        "No tag names a rule by which they end (such as votes:posterior=0.95,least=5), so no "
-        "interval, p or ceiling is given."
-        if data.people.leans
-        else "So shares, their difference and agreement are those of first votes (Girshick, "
-        "Mosteller & Savage 1946), cases weigh alike, and tests of single queries, the odds ratio "
-        "and ceilings are not given."
+        "Asked no further once the majority was decided: labels hold, but shares of safe votes "
+        "lean to the majority. So no figure of shares, agreement or ceilings is given; of your own "
+        "study, casewise annotate export writes those that allow for it."
     )
     cases = (case for case in data.cases if case.has_sequential_votes)
     return counted(cases, int(data.people.voted.sum()), text)
@@ -621,9 +614,6 @@ for _code, (_level, _lacks, _said) in _LACKING.items():
 VOTES = [code for code, one in CHECKS.items() if one.people]
 """Checks of votes, which a description shows."""
 
-PAIRS = ["identical-twins", "unlike-queries", "repeated-context"]
-"""Checks of what edits of contexts can break."""
-
 
 def results(data: Material, codes: Iterable[str] = CHECKS) -> list[Finding]:
     """Results of some checks, or of all; the worst first, silent ones too."""
@@ -635,8 +625,3 @@ def results(data: Material, codes: Iterable[str] = CHECKS) -> list[Finding]:
         if code in codes
     ]
     return sorted(made, key=lambda one: list(Level).index(one.level))
-
-
-def findings(data: Material, codes: Iterable[str] = CHECKS) -> tuple[Finding, ...]:
-    """Findings of some checks, or of all: results that tell something."""
-    return tuple(one for one in results(data, codes) if one.n and one.text)

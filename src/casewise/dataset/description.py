@@ -11,7 +11,7 @@ import numpy as np
 
 from casewise import statistics
 from casewise.cases import CaseSet, Shape, shape_of
-from casewise.dataset.checks import VOTES, findings
+from casewise.dataset.checks import VOTES, results
 from casewise.dataset.findings import Finding, Material
 from casewise.dataset.people import ARMS, People
 from casewise.statistics import Estimate
@@ -32,19 +32,14 @@ class ContextEffect:
     """Safe votes in the first arm and in the second."""
     votes: tuple[int, int]
     difference: Estimate
-    """Share of safe votes in the first arm less that in the second, over all votes, -1..1. Of
-    sequential votes the mean difference; NaN where shares lean and nothing allows for it."""
-    mean_difference: float
-    """The same of the mean shares of cases; equal where all cases have as many votes. Of
-    sequential votes, the shares of their first votes, if known."""
+    """Share of safe votes in the first arm less that in the second, over all votes, -1..1."""
     p: float
     """Two-sided p of the test that the interval inverts; not below ``LEAST_P``."""
     pooled_z: float
-    """Two-proportion z-test over all votes, taken as independent; none of sequential votes."""
+    """Two-proportion z-test over all votes, taken as independent."""
     pooled_p: float
     z_tests: statistics.ProportionTests | None
-    """A test for each query with votes in both arms; None without such queries, and of sequential
-    votes."""
+    """A test for each query with votes in both arms; None without such queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +107,14 @@ class Description(VoteFigures):
     """Cases with votes."""
     votes: int
     sequential_votes: int
-    """Cases that were asked no further once their majority was decided."""
+    """Cases that were asked no further once their majority was decided: where there are any, no
+    figure of votes is given."""
     shape: Shape
     kruskal_wallis: dict[str, statistics.GroupTest]
     """Tests of the cases' published safe rates, or else shares of safe votes: over categories
     within each arm, and over the arms (``context_type``)."""
     ceiling: dict[str, Ceiling]
-    """Ceilings of the parts of ``agreement``; undefined of sequential votes."""
+    """Ceilings of the parts of ``agreement``."""
     by_rater: bool
     """True where one person is a rater, or a column of votes; else any vote is."""
     findings: tuple[Finding, ...]
@@ -128,7 +124,12 @@ def describe_cases(loaded: CaseSet) -> Description:
     """Describe the votes on a set of cases."""
     data = Material(loaded.cases)
     people = data.people
-    found = vote_figures(people)
+    counted = people
+    if people.sequential:
+        # Shares of such votes lean to the majority, so nothing is made of any.
+        nothing = np.full_like(people.safe, np.nan)
+        counted = replace(people, safe=nothing, unsafe=nothing, single=None)
+    found = vote_figures(counted)
     return Description(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         name=loaded.name,
@@ -144,10 +145,10 @@ def describe_cases(loaded: CaseSet) -> Description:
         votes=int(np.nansum(people.safe + people.unsafe)),
         sequential_votes=people.sequential,
         shape=shape_of(loaded.cases),
-        kruskal_wallis=_group_tests(people),
-        ceiling={part: _ceiling(people, kept) for part, kept in _parts(people).items()},
+        kruskal_wallis=_group_tests(counted),
+        ceiling={part: _ceiling(counted, kept) for part, kept in _parts(people).items()},
         by_rater=people.single is not None,
-        findings=findings(data, VOTES),
+        findings=tuple(one for one in results(data, VOTES) if one.is_told),
     )
 
 
@@ -167,7 +168,10 @@ def vote_figures(people: People) -> VoteFigures:
         against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
         contexts=_label_flips(people, contexts) if len(contexts) > twins else None,
         seen=_label_flips(people, seen) if seen else None,
-        agreement={part: _agreement(people, kept) for part, kept in _parts(people).items()},
+        agreement={
+            part: statistics.agreement(people.safe[kept], people.unsafe[kept], people.query[kept])
+            for part, kept in _parts(people).items()
+        },
     )
 
 
@@ -183,18 +187,12 @@ def context_effect(people: People, first: str, second: str) -> ContextEffect:
     sides = [people.in_arm(arm) & people.voted for arm in (first, second)]
     safe, unsafe = np.nan_to_num(people.safe), np.nan_to_num(people.unsafe)
     clusters = statistics.Clusters(people.query, people.queries)
-    # Cases that people disagree on have more of the sequential votes, so there cases weigh alike.
-    weight = people.voted.astype(float) if people.sequential else safe + unsafe
-    said = np.nan_to_num(people.rate) * weight if people.sequential else safe
-    shares = [statistics.clustered_ratio(said * side, weight * side, clusters) for side in sides]
-    means = [
-        statistics.clustered_mean(people.rate[side], clusters.only(side)).value for side in sides
-    ]
-    difference = statistics.UNDEFINED if people.leans else shares[0] - shares[1]
-    tested = [side & (not people.sequential) for side in sides]
+    weight = safe + unsafe
+    shares = [statistics.clustered_ratio(safe * side, weight * side, clusters) for side in sides]
+    difference = shares[0] - shares[1]
     by_query = [
         np.bincount(people.query, votes * side, people.queries).astype(float)
-        for side in tested
+        for side in sides
         for votes in (safe, unsafe)
     ]
     pairs = statistics.PairVotes(*by_query)
@@ -203,9 +201,8 @@ def context_effect(people: People, first: str, second: str) -> ContextEffect:
     return ContextEffect(
         arms=(first or ANY_CONTEXT, second),
         safe_votes=_summed(safe, sides),
-        votes=_summed(safe + unsafe, sides),
+        votes=_summed(weight, sides),
         difference=difference,
-        mean_difference=means[0] - means[1],
         p=_never_0(difference.p),
         pooled_z=float(statistics.two_proportion_z(pooled)[0]),
         pooled_p=_never_0(float(statistics.two_proportion_p(pooled)[0])),
@@ -233,9 +230,7 @@ def _label_flips(people: People, pairs: Sequence[tuple[int, int]]) -> LabelFlips
 
 def _group_tests(people: People) -> dict[str, statistics.GroupTest]:
     """Test whether cases differ over categories within an arm, and over arms."""
-    # Where shares lean to the majority, only a published rate is compared.
-    share = np.full_like(people.share, np.nan) if people.leans else people.rate
-    rate = np.where(np.isnan(people.published), share, people.published)
+    rate = np.where(np.isnan(people.published), people.share, people.published)
     names = np.unique(people.category[people.category != ""])
     arms = {arm: ~np.isnan(rate) & people.in_arm(arm) for arm in ARMS}
     groups = {
@@ -252,20 +247,7 @@ def _parts(people: People) -> dict[str, statistics.BoolArray]:
     return {"all": np.ones(len(people.safe), bool)} | kept
 
 
-def _agreement(people: People, kept: statistics.BoolArray) -> statistics.Agreement:
-    first = None if people.first is None else people.first.only(kept)
-    found = statistics.agreement(people.safe[kept], people.unsafe[kept], people.query[kept], first)
-    if not people.leans:
-        return found
-    withheld = {
-        name: replace(getattr(found, name), unavailable="votes were collected until clear")
-        for name in statistics.COEFFICIENTS
-    }
-    return replace(found, **withheld)
-
-
 def _ceiling(people: People, kept: statistics.BoolArray) -> Ceiling:
-    kept = kept & (not people.sequential)
     safe, unsafe = people.safe[kept], people.unsafe[kept]
     arm = np.argmax(people.arm[kept][:, None] == np.array([*ARMS, ""]), axis=1)
     if people.single is None:

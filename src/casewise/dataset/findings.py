@@ -55,6 +55,11 @@ class Finding:
     shown: tuple[str, ...] = ()
     """Pieces of texts that a person may ask to see; personal data stays masked."""
 
+    @property
+    def is_told(self) -> bool:
+        """Whether it is worth telling."""
+        return bool(self.n and self.text)
+
 
 @dataclass(frozen=True)
 class Material:

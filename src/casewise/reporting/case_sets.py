@@ -1,7 +1,6 @@
 """Views of sets of cases: parts, differences between two versions, pairs."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,13 +10,9 @@ from casewise.cases import (
     CaseSet,
     SetDiff,
     SetPart,
-    is_voted,
 )
 from casewise.choices import By
-from casewise.contexts import differing_parameters
-from casewise.dataset import Finding, as_record
 from casewise.errors import SHORT
-from casewise.reporting.describe import finding_lines
 from casewise.sheets import (
     Column,
     Kind,
@@ -137,29 +132,3 @@ def _change_record(change: CaseChange, *, reveal: bool) -> dict[str, Any]:
         "fields": fields,
         "moves_votes": change.moves_votes,
     }
-
-
-def pairs_sheet(cases: Sequence[Case], findings: Sequence[Finding]) -> Sheet:
-    """Pairs, without their texts, and the rules that they break."""
-    pairs = defaultdict[str, list[Case]](list)
-    for case in cases:
-        pairs[case.query_id].append(case)
-    records: list[dict[str, Any]] = [
-        {
-            "query_id": query,
-            "cases": [case.id for case in pair],
-            "voted": [case.id for case in pair if is_voted(case)],
-            "differing": list(differing_parameters(pair)),
-        }
-        for query, pair in pairs.items()
-    ]
-    lists = ("cases", "voted", "differing")
-    rows = [
-        Row([record["query_id"], *(", ".join(record[name]) for name in lists)])
-        for record in records
-    ]
-    table = Table([*map(Column, ("query_id", *lists))], rows)
-    return page(
-        [table, *finding_lines(findings, "queries and contexts of pairs", len(cases))],
-        lambda: {"pairs": records, "findings": as_record(findings)},
-    )

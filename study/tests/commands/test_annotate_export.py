@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 from conftest import Cli
 from support.simulated import World, planned, simulate
 from support.studies import ARMS
@@ -21,8 +20,10 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
     described = cli("describe", "out/cases.jsonl", "--format", "json")
     effect = json.loads(described.stdout)["context_effect"]
     summary = json.loads((tmp_path / "out/summary.json").read_text())
-    difference = summary["contrasts"][0]["difference"]["value"]
-    assert effect["mean_difference"] == pytest.approx(difference)
+    cells = [
+        [one["safe"] for one in summary["cells"] if one["arm"] == arm] for arm in effect["arms"]
+    ]
+    assert effect["safe_votes"] == [sum(one) for one in cells]
     again = cli(*base, "out", "--out", "again", "--format", "json")
     assert again.stdout == (tmp_path / "out/summary.json").read_text()
     refused = cli(*base, "plain", "--out", "out")

@@ -6,13 +6,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import (
-    Case,
-    Vote,
-    sequential_tags,
-    without_sequential_tags,
-    write_cases,
-)
+from casewise.cases import SEQUENTIAL_VOTES, Case, Vote, write_cases
 from casewise.sheets import to_json
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import study_cases
@@ -42,8 +36,7 @@ def voted_cases(
 
     Votes and published shares that the cases had before are left out: they are other people's, and
     a published share would be taken before the votes wherever labels are made. Under the arm
-    ``none`` a case has no context. Under sequential collection each has the tags that say so, and
-    name the rule.
+    ``none`` a case has no context. Under sequential collection each has the tag that says so.
 
     Args:
         study: Whose cases they are; read from the file that it names.
@@ -61,14 +54,13 @@ def voted_cases(
         if vote.counted and vote.rater not in left_out:
             time = None if vote.time is None else vote.time.isoformat()
             votes[case.id].append(Vote(verdict=vote.verdict, rater=vote.rater, time=time))
-    rule = study.collection
-    mark = sequential_tags(rule.posterior, rule.least) if rule.is_sequential else ()
+    mark = (SEQUENTIAL_VOTES,) if study.collection.is_sequential else ()
     by_query = defaultdict[str, list[tuple[int, Case]]](list)
     for cell, case in zip(study.design.cells, cases, strict=True):
         made = {
             "votes": tuple(votes[case.id]) or None,
             "published_safe_rate": None,
-            "tags": (*without_sequential_tags(case.tags), *mark),
+            "tags": (*(tag for tag in case.tags if tag != SEQUENTIAL_VOTES), *mark),
         }
         by_query[case.query_id].append((_ARMS.index(cell.arm), case.model_copy(update=made)))
     return tuple(case for arms in by_query.values() for _, case in sorted(arms, key=itemgetter(0)))
