@@ -300,7 +300,7 @@ class Plan(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes to read beforehand."""
-        return tuple(dict.fromkeys(line for cell in self.details.cells for line in cell.notes))
+        return self.details.notes
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each model and condition, and for each that a model grades."""

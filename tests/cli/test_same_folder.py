@@ -44,7 +44,7 @@ def test_another_address_is_refused(cli: Cli, servers: tuple[FakeServer, FakeSer
     assert (len(one.requests), len(other.requests)) == (asked, 0)
 
 
-def test_the_same_server_goes_on_and_the_log_names_both(
+def test_the_same_server_goes_on_and_the_log_names_it(
     cli: Cli, tmp_path: Path, servers: tuple[FakeServer, FakeServer]
 ) -> None:
     one, other = servers
@@ -56,7 +56,7 @@ def test_the_same_server_goes_on_and_the_log_names_both(
     (log,) = set((tmp_path / "my logs").glob("*.eval")) - before
     with ZipFile(log) as archive:
         metadata = json.loads(archive.read("header.json"))["eval"]["metadata"]
-    assert metadata["addresses"] == [other.url, one.url]
+    assert metadata["address"] == other.url
     # From now on each of the two is known.
     for server in servers:
         assert cli(*more, env=at(server)).returncode == 0

@@ -66,10 +66,11 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 7 * CASES
         assert "56 of 56 are judged already" in cli("run", "sweep.yaml", "--dry-run").stderr
-        # One condition goes, one comes; one is asked for more often, and by two records. One model
-        # more can't be used.
+        # One condition goes, one comes; one model is asked more often, and one the same by two
+        # records. One model more can't be used.
         changed = GRID.replace("ablate: [none, sender]", "ablate: [none, recipient]")
-        changed += f"- {{model: [{A}, {B}], protocol: binary, epochs: 2, {COMMON}}}\n"
+        changed = changed.replace(f"{{model: {B}, ", f"{{model: {B}, epochs: 2, ")
+        changed += f"- {{model: {A}, protocol: binary, {COMMON}}}\n"
         changed += f"- {{model: {C}, protocol: binary, {COMMON}}}\n"
         sweep_file(tmp_path, changed)
         before = len(server.requests)

@@ -191,7 +191,7 @@ def test_refusals(cli: Cli, tmp_path: Path, cases: Path) -> None:
         assert f"no batch interface is known for {model}" in " ".join(done.stderr.split())
     done = cli(*arguments(cases, "--engine", "ray"))
     assert done.returncode == 2
-    assert "a cluster has none to share" in " ".join(done.stderr.split())
+    assert "--engine ray takes no --max-cost and no --batch" in " ".join(done.stderr.split())
     assert not (tmp_path / "logs").exists()
 
 

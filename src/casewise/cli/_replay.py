@@ -156,7 +156,7 @@ def replay(
         raise UsageError("--max-tokens: a replay asks each model once: give one value")
     model_grader = grading_model(grader)
     _note_requests(plan, model_grader, len(ungraded), masked=mask)
-    note_all(dict.fromkeys(line for cell in plan.cells for line in cell.notes))
+    note_all(plan.notes)
     if "dry_run" in view:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)

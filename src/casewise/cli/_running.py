@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         Cell,
         ClusterOptions,
         CostEstimate,
-        Done,
         RunResult,
     )
 
@@ -331,7 +330,8 @@ def run_with_progress(
     if is_elsewhere(folder):
         note(f"{address_of(folder)} has no locks: keep other runs out of it")
     if budget is not None:
-        _note_cap(cells, done, budget)
+        before = f" (${budget.spent:.2f} of it spent before)" if budget.spent else ""
+        note(f"stops at ${budget.cap:.2f}{before}")
     progress = RunProgress(err(), total, done.judged, budget)
 
     def kept() -> str:
@@ -351,20 +351,6 @@ def run_with_progress(
     if budget is not None and budget.note and not result.capped:
         note(f"${budget.spent:.2f} of ${budget.cap:.2f} were spent ({budget.note})")
     return result
-
-
-def _note_cap(cells: Sequence[Cell], done: Done, budget: Budget) -> None:
-    before = f" (${budget.spent:.2f} of it spent before)" if budget.spent else ""
-    note(f"stops at ${budget.cap:.2f}{before}")
-    left = sum(
-        (cell.cost_usd or 0.0) * (1 - state.judged / max(1, state.total))
-        for cell, state in zip(cells, done.states, strict=True)
-    )
-    if budget.spent + left > budget.cap:
-        note(
-            f"warning: what is left is estimated at ${left:.2f}: "
-            "the cap will probably stop it before all is judged"
-        )
 
 
 def print_judged(result: RunResult, log_dir: Path) -> None:

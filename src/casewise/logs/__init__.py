@@ -5,7 +5,7 @@ to import, so this room imports it where something is written, or read whole.
 """
 
 from casewise.logs.names import (
-    ADDRESSES,
+    ADDRESS,
     ANSWERED_BY,
     CANCELLED,
     COMMAND,
@@ -38,9 +38,9 @@ from casewise.logs.read import (
     TokenUsage,
     Usage,
     calls_of,
+    check_whole,
     counting,
     input_tokens,
-    is_readable,
     list_logs,
     message_text,
     outcomes_of,
@@ -58,7 +58,7 @@ from casewise.logs.read import (
 from casewise.logs.write import LogStatus, LogWriter, end_killed, without_texts
 
 __all__ = [
-    "ADDRESSES",
+    "ADDRESS",
     "ANSWERED_BY",
     "Asked",
     "CANCELLED",
@@ -91,10 +91,10 @@ __all__ = [
     "SampleRecord",
     "TARGETS",
     "calls_of",
+    "check_whole",
     "counting",
     "end_killed",
     "input_tokens",
-    "is_readable",
     "list_logs",
     "message_text",
     "outcomes_of",

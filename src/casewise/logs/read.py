@@ -9,7 +9,7 @@ when it writes it, and again when it reads it.
 import json
 import logging
 import shlex
-from collections import deque
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +19,6 @@ from itertools import islice, product
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, Union
 from zipfile import BadZipFile, ZipFile, is_zipfile
-from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict
 
@@ -304,7 +303,7 @@ def _read_member(path: str, name: str) -> Any:
         with ZipFile(opened) as archive, suppress(KeyError, NotImplementedError):
             content = archive.read(name)
             # Once imported, Inspect has taught zipfile a compression whose content isn't checked.
-            if crc32(content) != archive.getinfo(name).CRC:
+            if zlib.crc32(content) != archive.getinfo(name).CRC:
                 raise BadZipFile(f"{name}: wrong checksum")
             return json.loads(content)
     return None
@@ -320,23 +319,19 @@ def _open(path: str) -> AbstractContextManager[IO[bytes]]:
     return opened
 
 
-def is_readable(path: Path) -> bool:
-    """Tell whether a log, be it of another task, is whole and as it was written.
+def check_whole(path: Path) -> None:
+    """Check that a log is whole and as it was written.
 
     Raises:
-        PermissionError: This process may not read it.
+        InputError: It is not.
     """
     try:
-        check_archive(path)
-        Header.model_validate(_read_header(path))
-        deque(_summaries_of(str(path)), maxlen=0)
-        with suppress(NotImplementedError):
-            return path.suffix == RUNNING or ZipFile(path).testzip() is None
-    except PermissionError:
-        raise
-    except Exception:  # Inspect and zlib raise whatever the broken part raises
-        return False
-    return True
+        with suppress(NotImplementedError), ZipFile(path) as archive:
+            if archive.testzip() is None:
+                return
+    except (BadZipFile, EOFError, zlib.error):
+        pass
+    raise InputError("can't be read: move it away, and what it held is judged again", file=path)
 
 
 # --- the logs of a folder -------------------------------------------------------------------------

@@ -171,10 +171,6 @@ class Condition:
         ]
 
 
-class RungNotShownError(UsageError):
-    """Cases that lack what a rung of an evidence ladder shows, such as another context."""
-
-
 def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Condition:
     """Check and settle a condition. Nothing is sent to a model here.
 
@@ -209,7 +205,7 @@ def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Co
         proven = on_rung(ladder, rung, find_twins(cases))
         cases = tuple(case for case in cases if proven.applies(case))
         if not cases:
-            raise RungNotShownError(f"no case has what rung {rung!r} of the ladder shows")
+            raise UsageError(f"no case has what rung {rung!r} of the ladder shows")
         if isinstance(prompts, Prompts):
             prompts = replace(prompts, ladder=ladder.name)
             cases = tuple(map(proven.as_context, cases))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from casewise.cases import Case
 from casewise.logs import ESTIMATED, TokenUsage, input_tokens
-from casewise.models.client import Prices, SampleAttempt
+from casewise.models.client import Prices
 from casewise.protocols import Opening, render_grading
 from casewise.runs.condition import Condition
 
@@ -184,22 +184,15 @@ class Budget:
         self, cap: float, before: float, prices: Mapping[str, Prices], expected: float = 0.0
     ) -> None:
         self.cap = cap
+        self.spent = before
+        """Dollars spent, those of earlier starts included."""
         self.stopped = False
         """True if judgements were left unasked."""
         self.estimated = 0.0
         """Dollars of answers that told no tokens, by the plan's estimate."""
-        self._before = before
-        self._settled = 0.0
-        self._count = 0
-        self._prices = prices
-        self._expected = expected
-        self._live: dict[int, SampleAttempt] = {}
+        self._before, self._prices, self._expected = before, prices, expected
+        self._judged = self._in_flight = 0
         self._room = asyncio.Event()
-
-    @property
-    def spent(self) -> float:
-        """Dollars spent, those of earlier starts included."""
-        return self._before + self._settled + sum(map(self._cost, self._live.values()))
 
     @property
     def reason(self) -> str:
@@ -216,50 +209,42 @@ class Budget:
     @property
     def _promised(self) -> float:
         """Expected dollars once all in flight is answered, by what judgements cost so far."""
-        usual = self._settled / self._count if self._count else self._expected
-        # Thousands may wait for a batch; only few of them have had an answer.
-        above = (self._cost(sample) - usual for sample in self._live.values() if sample.answers)
-        in_flight = len(self._live) * usual + sum(max(0.0, dollars) for dollars in above)
-        return self._before + self._settled + in_flight
+        spent = self.spent - self._before
+        usual = spent / self._judged if self._judged else self._expected
+        return self.spent + self._in_flight * usual
 
-    async def admit(self, sample: SampleAttempt) -> None:
+    async def admit(self) -> None:
         """Let a sample ask, or hold it until there is room.
 
         Raises:
             SpentError: The cap is reached, and nothing in flight can make room.
         """
         while self._promised >= self.cap:
-            if self.stopped or (not self._live and self.spent >= self.cap):
+            if self.stopped or not self._in_flight:
                 self.stopped = True
                 self._wake()
                 raise SpentError
             await self._room.wait()
-        self._live[id(sample)] = sample
+        self._in_flight += 1
 
-    def end(self, sample: SampleAttempt, *, judged: bool) -> None:
+    def end(self, used: Tokens, *, judged: bool) -> None:
         """End a sample's attempt, and count its cost.
 
         Args:
-            sample: Sample that was admitted.
+            used: Tokens that it took.
             judged: True if it ended in a judgement; the mean cost of those predicts the next ones.
         """
-        self.settle(tokens_of(self._live.pop(id(sample)).usage), judged)
-        self._wake()
-
-    def settle(self, used: Tokens, judgements: int) -> None:
-        """Count the tokens and judgements of a sample, or a shard that another process asked."""
         by_estimate = {model: used[model] for model in used if model.endswith(ESTIMATED)}
         self.estimated += cost_of(by_estimate, self._prices)
-        self._settled += cost_of(used, self._prices)
-        self._count += judgements
+        self.spent += cost_of(used, self._prices)
+        self._judged += judged
+        self._in_flight -= 1
+        self._wake()
 
     def _wake(self) -> None:
         """Have the samples that wait check again for room."""
         self._room.set()
         self._room = asyncio.Event()
-
-    def _cost(self, sample: SampleAttempt) -> float:
-        return cost_of(tokens_of(sample.usage), self._prices)
 
 
 def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError
 from casewise.files import address_of, hold, is_elsewhere, journal_lines
 from casewise.logs import (
-    ADDRESSES,
+    ADDRESS,
     LOCK,
     OURS,
     REDACTED,
@@ -26,9 +25,9 @@ from casewise.logs import (
     LoggedRun,
     LogHeader,
     Outcome,
+    check_whole,
     counting,
     end_killed,
-    is_readable,
     list_logs,
     outcomes_of,
     read_headers,
@@ -36,7 +35,7 @@ from casewise.logs import (
     recorded_line,
     runs_of,
 )
-from casewise.models.client import PatientModel, plain_url
+from casewise.models.client import PatientModel
 from casewise.models.embedded import InProcess
 from casewise.models.faults import FaultCounts, FaultKind, logged_kind
 from casewise.models.keys import redacted
@@ -50,8 +49,6 @@ class Stage(StrEnum):
 
     DONE = "done"
     PARTLY = "partly"
-    FAILED = "failed"
-    """Given up after too many errors; the next start tries again what is not judged."""
     NOT_BEGUN = "not begun"
 
 
@@ -63,20 +60,21 @@ class CellState:
     judged: int
     total: int
     """Judgements asked for: cases, as often as each is asked."""
-    errors: int = 0
-    """Cases that ended in an error; of a cell that is done, they stay so."""
     tokens: Tokens = field(default_factory=dict)
     """Tokens by model; a grader's stand under its own name."""
-    log: Path | None = None
-    """Latest log that holds the judgements."""
     kinds: Mapping[FaultKind, int] = field(default_factory=dict)
-    """Number of the errors that stay, by kind."""
+    """Number of cases that ended in an error, and stay so, by kind."""
     finished: Set[Asked] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
     """Id of the run that further logs would be parts of; None where nothing is begun."""
     in_shards: bool = False
     """True if logs that are parts hold some of it."""
+
+    @property
+    def errors(self) -> int:
+        """Number of cases that ended in an error."""
+        return sum(self.kinds.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,62 +161,32 @@ def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
-    held = [_LogContents.of(header, cell) for header in run.logs]
-    counted = counting([log.outcomes for log in held])
-    outcomes = {asked: outcome for log in counted for asked, outcome in log.items()}
-    # Another start may have had more cases.
-    wanted = set(cell.planned.condition.sample_ids)
-    asked_for = [asked for asked in outcomes if asked[0] in wanted]
-    judged = {asked for asked in asked_for if outcomes[asked] is Outcome.JUDGED}
-    stayed = {asked for asked in asked_for if outcomes[asked] is Outcome.STAYED}
-    latest = run.logs[-1]
-    done = len(judged) + len(stayed) >= cell.judgements
-    failed = not done and latest.log.status == "error"
-    begun = Stage.PARTLY if judged else Stage.NOT_BEGUN
+    ids = set(cell.planned.condition.sample_ids)
+    finished, kinds = set[Asked](), Counter[FaultKind]()
+    logs = [list(read_records(header)) for header in run.logs]
+    counted = counting([outcomes_of(*one) for one in zip(run.logs, logs, strict=True)])
+    for records, outcomes in zip(logs, counted, strict=True):
+        for one in records:
+            asked = one.case, one.epoch
+            outcome = outcomes.get(asked, Outcome.OPEN)
+            # Another start may have had more cases, and more epochs.
+            is_wanted = one.case in ids and one.epoch <= cell.request.epochs
+            if is_wanted and outcome is not Outcome.OPEN:
+                finished.add(asked)
+                if one.error is not None:
+                    kinds[logged_kind(one.error)] += 1
+    judged, done = len(finished) - kinds.total(), len(finished) >= cell.judgements
     return CellState(
-        state=Stage.DONE if done else Stage.FAILED if failed else begun,
-        judged=len(judged),
+        state=Stage.DONE if done else Stage.PARTLY if judged else Stage.NOT_BEGUN,
+        judged=judged,
         total=cell.judgements,
-        errors=len(stayed) + (failed and list(outcomes.values()).count(Outcome.OPEN)),
-        tokens=_sum_of(log.tokens for log in held),
-        log=latest.path,
-        kinds=Counter(
-            kind
-            for log, counts in zip(held, counted, strict=True)
-            for asked, kind in log.errors.items()
-            if counts.get(asked) is Outcome.STAYED
-        ),
+        tokens=_sum_of(tokens_of(one.usage) for records in logs for one in records),
+        kinds=kinds,
         # Over millions it would take gigabytes, for nothing.
-        finished=set() if done else judged | stayed,
+        finished=set() if done else finished,
         run=run.first.run,
         in_shards=any(header.part is not None for header in run.logs),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _LogContents:
-    """Part of a cell that one log holds."""
-
-    outcomes: Mapping[Asked, Outcome]
-    tokens: Tokens
-    errors: Mapping[Asked, FaultKind] = field(default_factory=dict)
-    """Kinds of the errors that cases ended in."""
-
-    @classmethod
-    def of(cls, header: LogHeader, cell: Cell) -> "_LogContents":
-        """Part that a log holds; epochs that the cell doesn't ask for are left out."""
-        epochs = range(1, cell.request.epochs + 1)
-        try:
-            records = [record for record in read_records(header) if record.epoch in epochs]
-        except InputError:  # cut short: a start sets it aside
-            records = []
-        errors = {
-            (record.case, record.epoch): logged_kind(record.error)
-            for record in records
-            if record.error is not None
-        }
-        tokens = _sum_of(tokens_of(record.usage) for record in records)
-        return cls(outcomes_of(header, records), tokens, errors)
 
 
 def _sum_of(parts: Iterable[Tokens]) -> Tokens:
@@ -262,11 +230,10 @@ def hold_folder(log_dir: Path) -> Iterator[None]:
             if path.suffix == RUNNING and next(journal_lines(path), None) is None:
                 # Its process was killed before it wrote a line.
                 path.unlink()
-            elif not is_readable(path):
-                problem = "can't be read: move it away, and what it held is judged again"
-                raise InputError(problem, file=path)
             elif path.suffix == RUNNING:
                 end_killed(path)
+            else:
+                check_whole(path)
         yield
 
 
@@ -308,7 +275,7 @@ def resume(
             for header, other in held
             if other == key or (header.model == model and other not in planned)
         ]
-        known = dict.fromkeys(chain.from_iterable(map(_addresses_of, before)))
+        known = dict.fromkeys(one.metadata[ADDRESS] for one in before if ADDRESS in one.metadata)
         request = cell.request
         asked = cell.model, request.model_base_url, request.model_arg
         now = opened[str(asked)] = opened.get(str(asked)) or server_address(*asked)
@@ -321,14 +288,8 @@ def resume(
                     "--same-server; else another --log-dir"
                 )
             )
-        addresses = dict.fromkeys((now, *known)) if now else ()
-        addressed.append(replace(cell, addresses=tuple(addresses)))
+        addressed.append(replace(cell, address=now))
     return addressed, done
-
-
-def _addresses_of(header: LogHeader) -> Iterable[str]:
-    given = plain_url(header.log.eval.model_base_url or "")
-    return header.metadata.get(ADDRESSES) or filter(None, [given])
 
 
 def _holds_answers(headers: Iterable[LogHeader]) -> bool:

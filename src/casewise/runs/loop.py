@@ -54,7 +54,7 @@ from casewise.models.keys import make_redactor, redacted
 from casewise.models.open import check_all, in_own_loop
 from casewise.protocols import Status
 from casewise.runs.asking import ask_unit, read_unit
-from casewise.runs.cost import Budget, SpentError
+from casewise.runs.cost import Budget, SpentError, tokens_of
 from casewise.runs.folder import (
     Done,
     check_same_numbers,
@@ -289,7 +289,7 @@ class PieceRun:
         context, clients, cell = self._context, self.clients, self.piece.cell
         self._check()
         if context.budget is not None:
-            await context.budget.admit(under)
+            await context.budget.admit()
         judged = False
         try:
             model = under.noted(clients.model)
@@ -301,7 +301,7 @@ class PieceRun:
             judged = True
         finally:
             if context.budget is not None:
-                context.budget.end(under, judged=judged)
+                context.budget.end(tokens_of(under.usage), judged=judged)
         context.observe(Status((score.metadata or {})["status"]))
         return score
 

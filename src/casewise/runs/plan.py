@@ -32,7 +32,6 @@ from casewise.options import (
 from casewise.protocols import BARE_RUNG, Delivery, Protocol, Unit, find_protocol, load_ladder
 from casewise.runs.condition import (
     Condition,
-    RungNotShownError,
     draws,
     make_condition,
     opened,
@@ -279,8 +278,8 @@ class Cell:
     estimate: CostEstimate
     grading: CostEstimate | None = None
     """Cost of the model that grades the replies; None where none does."""
-    addresses: tuple[str, ...] = ()
-    """Address of the server, then those of earlier starts; empty of a model that is loaded."""
+    address: str = ""
+    """Address of the server; empty of a model that is loaded."""
 
     @property
     def cost_usd(self) -> float | None:
@@ -373,14 +372,8 @@ class Plan:
     """A checked run."""
 
     cells: tuple[Cell, ...]
-    unasked: tuple[str, ...] = ()
-    """Notes on rungs of a ladder that a model can't be asked, or no case has."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes to read beforehand."""
-        every = (*self.unasked, *(line for cell in self.cells for line in cell.notes))
-        return tuple(dict.fromkeys(every))
+    notes: tuple[str, ...] = ()
+    """Notes to read beforehand."""
 
     @property
     def estimates(self) -> tuple[CostEstimate, ...]:
@@ -418,35 +411,26 @@ def make_plan(
             no log-probabilities under ``probability``.
     """
     runs = runs_of(read(RunOptions, asked, folder), folder)
-    conditions: dict[str, PlannedCondition | None] = {}
-    refused: dict[tuple[str, str], list[str]] = {}
-    notes = []
+    conditions: dict[str, PlannedCondition] = {}
     cells: dict[str, Cell] = {}
+    notes = []
     for run in (replace(one, withhold=withhold) for one in runs):
         name = repr({name: getattr(run, name) for name in options_of(ConditionOptions)})
-        if name not in conditions:
-            try:
-                conditions[name] = plan_condition(run, held)
-            except RungNotShownError as error:
-                if run.rung == BARE_RUNG:
-                    raise
-                conditions[name] = None
-                notes.append(f"{error}: it is left out")
-        if (planned := conditions[name]) is None:
-            continue
         try:
-            cell = plan_cell(planned, run)
-            cells.setdefault(cell.identity, cell)
+            if name not in conditions:
+                conditions[name] = plan_condition(run, held)
+            cell = plan_cell(conditions[name], run)
         except UsageError as error:
-            if run.rung is None or len(runs) == 1:
+            # Of a ladder, what can be asked is.
+            if run.rung in (None, BARE_RUNG):
                 raise
-            refused.setdefault((run.model, str(error)), []).append(run.rung)
-    asked_models = {cell.model for cell in cells.values()}
-    for (model, reason), rungs in refused.items():
-        if model not in asked_models:
-            raise UsageError(reason)
-        notes.append(f"{model} can't be asked rung {' or '.join(rungs)}: {reason}")
-    return Plan(tuple(cells.values()), tuple(notes))
+            notes.append(f"{run.model}: rung {run.rung} is left out: {error}")
+        else:
+            cells.setdefault(cell.identity, cell)
+    if not cells:
+        raise UsageError(notes[0])
+    notes += [note for cell in cells.values() for note in cell.notes]
+    return Plan(tuple(cells.values()), tuple(dict.fromkeys(notes)))
 
 
 def plan_condition(run: ConditionOptions, held: CaseSet | None = None) -> PlannedCondition:

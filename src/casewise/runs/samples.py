@@ -38,7 +38,7 @@ from casewise.cases import (
     wanted_reply,
 )
 from casewise.choices import RULES, Sampling
-from casewise.logs import ADDRESSES, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
+from casewise.logs import ADDRESS, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
 from casewise.models.client import BATCHED_AT_ONCE, PatientModel, Watch
 from casewise.models.embedded import InProcess, is_in_process
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
@@ -367,7 +367,7 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
     cell = piece.cell
     request, condition = cell.request, cell.planned.condition
     metadata = piece.metadata | _made_with(model, piece.metadata) | {ORDER: piece.order}
-    metadata |= {ADDRESSES: list(cell.addresses)} if cell.addresses else {}
+    metadata |= {ADDRESS: cell.address} if cell.address else {}
     metadata |= {COMMAND: command_line()} if is_command() else {}
     metadata |= piece.part.as_metadata() if piece.part is not None else {}
     options: dict[str, Any] = {"protocol": condition.protocol.name}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,12 +139,6 @@ TAKEN: Mapping[str, tuple[str, ...]] = {
 """Settings that a provider takes; those of other providers are not checked, and may be ignored
 there."""
 
-_PLAIN_NAME = re.compile(r"[\w-]{1,40}")
-_MOST_PARTS = 4
-"""Most parts of one setting in a variant; a larger one is told by a hash."""
-_LONGEST = 40
-"""Most characters of a value in a variant; a longer one is told by a hash."""
-
 
 def check_settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as they are sent and recorded: each of its own type, sorted by name.
@@ -181,8 +175,13 @@ def check_taken(
 
 
 def setting_parts(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Settings as parts of a variant: ``reasoning_effort=high``, ``extra_body.top_a=0.2``."""
-    return tuple(part for name, value in sorted(settings.items()) for part in _parts(name, value))
+    """Settings as parts of a variant: ``reasoning_effort=high``; mappings and lists by a hash."""
+    return tuple(f"{name}={_word(value)}" for name, value in sorted(settings.items()))
+
+
+def _word(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return text if re.fullmatch(r"[\w.+-]{1,40}", text) else f"#{digest(text)[:8]}"
 
 
 def _checked(where: str, name: str, given: Any) -> Any:
@@ -220,47 +219,3 @@ def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
     # What stands in a header or a body may be a key.
     found = "" if name.startswith("extra_") else f"found {redacted(shorten(given))}, "
     return UsageError(f"{where} {name}: {found}expected {expected}")
-
-
-def _parts(name: str, value: Any) -> list[str]:
-    parts = [_part(path, leaf) for path, leaf in _leaves(name, value)]
-    if len(parts) > _MOST_PARTS or None in parts:
-        return [f"{name}=#{_hash(value)}"]
-    return [part for part in parts if part is not None]
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Values in a setting, with the names that lead there; a list is one value."""
-    if not isinstance(value, dict) or not value:
-        yield name, value
-        return
-    for key, inner in sorted(value.items()):
-        # Any other key might be read as two.
-        yield from _leaves(f"{name}.{key}" if _PLAIN_NAME.fullmatch(key) else "", inner)
-
-
-def _part(path: str, value: Any) -> str | None:
-    """One part of a variant; None where the names can't stand in it."""
-    if not path or path.startswith("."):
-        return None
-    text = value if isinstance(value, str) and not _is_json(value) else _json(value)
-    fits = 0 < len(text) <= _LONGEST and text.isprintable() and not set(text) & {";", "="}
-    # A header is between a person and a server.
-    plain = fits and text == text.strip() and not path.startswith("extra_headers.")
-    return f"{path}={text if plain else f'#{_hash(value)}'}"
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return text.startswith("#")
-    return True
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def _hash(value: Any) -> str:
-    return digest(_json(value))[:8]
