@@ -49,7 +49,7 @@ def overview() -> Overview:
     """The starter cases with all that the scripted models say of them."""
     cases = list(open_cases(STARTER).cases)
     table = make_table(judgements(cases, MODELS))
-    return make_overview(Judgements(table, (), {case.id: case for case in cases}), Scoring())
+    return make_overview({"": Judgements(table, ())}, Scoring(), cases=cases)
 
 
 def photograph(browser: Browser, html: Path, folder: Path) -> Iterator[Path]:

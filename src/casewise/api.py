@@ -616,10 +616,11 @@ def compare(
         UsageError: An option that doesn't exist, or one run only.
     """
     measures.check_compared(metrics)
+    held = {place: one.table for place, one in _before_after(before, after).items()}
+    pairs = results.find_pairs(held, across_versions=force, every=every_pair)
     scoring = _scoring(labels, unparsed, ties, weigh_by)
-    return results.Comparisons.of(
-        _compare(before, after, scoring, metrics, grader_check, force=force, every=every_pair)
-    )
+    checks = _checks(grader_check, *held.values())
+    return results.Comparisons.of(results.compare_runs(pairs, scoring, metrics, checks))
 
 
 def gate(
@@ -704,21 +705,20 @@ def report(
     kind = to.suffix.lower()
     if kind not in (".html", ".htm", ".md"):
         raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
-    scoring = _scoring(labels, unparsed, ties, weigh_by)
-    sources = _several(source)
-    comparisons: tuple[results.Comparison, ...] = ()
-    if before is not None:
-        sources = [*_several(before), *sources]
-        comparisons = _compare(before, source, scoring, (), grader_check, force=force)
-    read = _read(sources, texts=True, apart=before is None and not trend)
-    known = {} if cases is None else {case.id: case for case in case_set(cases)}
+    if before is None:
+        parts = {"": _read(source, texts=True, apart=not trend)}
+    else:
+        parts = _before_after(before, source, texts=True)
+    sources = [source] if before is None else [before, source]
+    paths = _paths([part for one in sources for part in _several(one)])
     overview = results.make_overview(
-        read,
-        scoring,
-        cases=known,
-        comparisons=comparisons,
-        checks=_checks(grader_check, read.table),
-        records=beside_loop(lambda: tables.run_records(_paths(sources))),
+        parts,
+        _scoring(labels, unparsed, ties, weigh_by),
+        cases=() if cases is None else case_set(cases),
+        checks=_checks(grader_check, *(one.table for one in parts.values())),
+        records=beside_loop(lambda: tables.run_records(paths)),
+        compare=before is not None,
+        across_versions=force,
         trend=trend,
     )
     reporting.write_report(overview, to, title=title, reveal=reveal, trend=trend)
@@ -784,23 +784,16 @@ def _paths(sources: Sequence[Any]) -> list[Path]:
     return [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
 
 
-def _compare(
-    before: Source,
-    after: Source,
-    scoring: measures.Scoring,
-    metrics: Sequence[str],
-    grader_check: Files,
-    *,
-    force: bool,
-    every: bool = False,
-) -> tuple[results.Comparison, ...]:
-    tables = {
-        os.fspath(source) if isinstance(source, str | os.PathLike) else name: _read(source).table
+def _before_after(
+    before: Source, after: Source, *, texts: bool = False
+) -> dict[str, tables.Judgements]:
+    """Two sources read, by their paths; those without one are ``before`` and ``after``."""
+    return {
+        os.fspath(source) if isinstance(source, str | os.PathLike) else name: _read(
+            source, texts=texts
+        )
         for name, source in (("before", before), ("after", after))
     }
-    checks = _checks(grader_check, *tables.values())
-    pairs = results.find_pairs(tables, across_versions=force, every=every)
-    return tuple(results.compare_runs(pairs, scoring, metrics, checks))
 
 
 def _scoring(labels: str | None, unparsed: str, ties: str, weigh_by: str) -> measures.Scoring:

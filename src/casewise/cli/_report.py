@@ -162,25 +162,19 @@ def report(
     casewise report logs/ --reveal --out everything/
     """
     wanted = _wanted(out)
-    judgements = read_judgements(paths, texts=True, apart=not (compare or trend))
-    scoring = truth.scoring(labels)
+    if compare:
+        parts = {str(one): read_judgements([one], texts=True) for one in dict.fromkeys(paths)}
+    else:
+        parts = {"": read_judgements(paths, texts=True, apart=not trend)}
     with working("scoring"):
-        checks = truth.checks([judgements.table])
-        comparisons = []
-        if compare:
-            tables = {
-                str(path): judgement_files.read_paths([path]).table for path in dict.fromkeys(paths)
-            }
-            pairs = results.find_pairs(tables, across_versions=force)
-            comparisons = results.compare_runs(pairs, scoring, checks=checks)
-        known = case_files.open_cases(cases).cases if cases is not None else ()
         overview = results.make_overview(
-            judgements,
-            scoring,
-            cases={case.id: case for case in known},
-            comparisons=comparisons,
-            checks=checks,
+            parts,
+            truth.scoring(labels),
+            cases=case_files.open_cases(cases) if cases is not None else (),
+            checks=truth.checks(one.table for one in parts.values()),
             records=judgement_files.run_records(paths),
+            compare=compare,
+            across_versions=force,
             trend=trend,
         )
     if reveal:

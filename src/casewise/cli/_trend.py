@@ -35,7 +35,7 @@ def trend(
         checks = truth.checks([judgements.table])
         logs = judgement_files.run_records(paths)
         overview = results.make_overview(
-            judgements, scoring, checks=checks, records=logs, trend=True
+            {"": judgements}, scoring, checks=checks, records=logs, trend=True
         )
         found = results.Trend.of(overview)
     if not found:
