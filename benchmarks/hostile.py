@@ -922,7 +922,6 @@ ANALYSES = (
     Analysis("escalation", _turns),
     Analysis("swaps", _swaps),
     Analysis("explanations", _explained),
-    Analysis("says-and-does", lambda first, second, _: [first, as_replies(second, "system")]),
     Analysis("shapley", _subsets),
     Analysis("calibration", lambda first, *_: [first]),
 )

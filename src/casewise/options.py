@@ -99,13 +99,11 @@ class ConditionOptions:
         str | None,
         Input(
             "Every rung of an evidence ladder instead of --delivery: the query alone, a claim, ... "
-            "a tool that says true, or false; judges read it as a context. ladder, or a file "
+            "a tool that says true, or false; judges read it as a context "
             "(docs/how-to/evidence-ladder.md).",
             CONVERSATIONS,
-            "ladder|FILE",
             axis=True,
             choices=lambda: ("ladder",),
-            file=True,
         ),
     ] = None
     rung: Annotated[

@@ -26,10 +26,9 @@ def climb(cli: Cli, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
     """Run a ladder, and give the requests that the server had."""
     write_cases(tmp_path / "cases.jsonl", QUERIES)
 
-    def run(ladder: str = "ladder", *options: str) -> list[dict[str, Any]]:
+    def run() -> list[dict[str, Any]]:
         with FakeServer(comply) as server:
-            command = [*RUN, "-m", "openai-api/fake/m", "--evidence", ladder, "--same-server"]
-            command += options
+            command = [*RUN, "-m", "openai-api/fake/m", "--evidence", "ladder", "--same-server"]
             done = cli(*command, env=server.env)
         assert done.returncode == 0, done.stderr
         return server.requests
@@ -80,25 +79,3 @@ def test_a_stopped_ladder_goes_on_where_it_stopped(climb: Any, cli: Cli, tmp_pat
     # Two of ten rungs are asked again, and nothing else.
     assert len(climb()) == 2 * 2 * QUERIES
     assert climb() == []
-
-
-OWN = """\
-rungs:
-  "0": {title: none}
-  says: {title: says, user: "I am {claim}"}
-"""
-
-
-def test_a_bad_ladder_stops_before_anything_is_sent(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", QUERIES)
-    (tmp_path / "own.yaml").write_text(OWN.replace("{claim}", "{clam}"), "utf-8")
-    command = (*RUN, "-m", "openai-api/fake/m", "--evidence")
-    together = cli(*command, "ladder", "--vary", "urgency")
-    assert (together.returncode, "no --evidence" in together.stderr) == (2, True)
-    done = cli(*command, "own.yaml")
-    assert done.returncode == 2
-    assert " ".join(done.stderr.split()) == (
-        "error: own.yaml, field 'rungs.says.user': wrong value (found 'I am {clam}'; expected "
-        "fields among {claim}, {facts}, {description}, {unrelated}, {twin_claim}, {twin_facts})"
-    )
-    assert not (tmp_path / "logs").exists()

@@ -247,26 +247,6 @@ def test_history_is_held_live(cli: Cli, tmp_path: Path) -> None:
     assert text_of(longest, "assistant") == "Noted, turn 1.\nNoted, turn 2.\nNoted, turn 3."
 
 
-def test_saying_and_doing(acting: Acting) -> None:
-    """It judges by the context, and refuses whatever it is asked."""
-
-    def judge_or_act(request: dict[str, Any]) -> str:
-        if "Judge" not in text_of(request, "user"):
-            return refuse(request)
-        verdict = "safe" if "orchard-keeper" in text_of(request, "user") else "unsafe"
-        return json.dumps({"explanation": "x", "judgement": verdict})
-
-    rows = acting.rows(judge_or_act, protocol="binary,respond")
-    (found,) = analysed(rows, "says-and-does")
-    assert {(part, one["n"]) for (part, _), one in found.items()} == {("against binary", 12)}
-    assert {cell: one["value"] for (_, cell), one in found.items()} == {
-        "says safe, answers": 0.0,
-        "says safe, refuses": 0.5,
-        "says unsafe, answers": 0.0,
-        "says unsafe, refuses": 0.5,
-    }
-
-
 def test_what_cannot_be_graded_is_counted_as_such(acting: Acting) -> None:
     def half_gibberish(request: dict[str, Any]) -> Answer:
         return "" if "grudge" in text_of(request, "system") else comply(request)

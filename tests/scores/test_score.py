@@ -162,19 +162,6 @@ def test_replies_on_neither_side_bound_the_rates() -> None:
         assert (row[f"{name}_low"], row[f"{name}_high"]) == (low / n, high / n)
 
 
-def test_partial_replies_and_tool_calls_stand_apart_from_what_is_done() -> None:
-    rows = []
-    for n, done in enumerate(("compliance", "refusal", "partial", "tool_call", "tool_call")):
-        replied = {"protocol": "respond", "delivery": "system", "response_class": done}
-        rows += [judgement(f"q{n}", "safe"), judgement(f"q{n}", "safe") | replied]
-    scores = cw.score(table(*rows))
-    (found,) = analysed(scores.record(), "says-and-does")
-    told = found["against probability", "says safe, refuses"]
-    assert (told["n"], told["value"]) == (2, 0.5)
-    (does,) = (one for one in scores.analyses if one.id == "says-and-does")
-    assert does.notes[0].endswith(": left out are 1 partial, 2 calling a tool.")
-
-
 # --- what is counted ------------------------------------------------------------------------
 
 

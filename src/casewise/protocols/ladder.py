@@ -9,13 +9,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from itertools import cycle
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, StringConstraints
 
 from casewise.cases import (
     Case,
@@ -29,7 +29,7 @@ from casewise.cases import (
 from casewise.choices import Delivery
 from casewise.contexts import claim, describe_to_sender, render_text
 from casewise.errors import UsageError, choose_from
-from casewise.files.yaml import fault, read_model
+from casewise.files.yaml import read_model
 from casewise.protocols.conversations import (
     RESPOND_VERSION,
     Conversations,
@@ -39,7 +39,7 @@ from casewise.protocols.conversations import (
 )
 
 LADDER = "ladder"
-"""Name of the ladder that ships."""
+"""Name of the ladder."""
 
 BARE_RUNG = "0"
 """Rung of the query alone, against which every other one is measured."""
@@ -47,7 +47,6 @@ BARE_RUNG = "0"
 _CALL = "check_1"
 """Id of the tool call."""
 _FIELD = re.compile(r"\{(\w+)\}")
-_FIELDS = ("claim", "facts", "description", "unrelated", "twin_claim", "twin_facts")
 _NAME = re.compile(r"[\w.-]{1,20}")
 RUNG_NAME = "at most 20 letters, digits, dots and hyphens"
 """Form of a rung's name in words."""
@@ -58,13 +57,8 @@ def is_rung(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def _check_fields(text: str) -> str:
-    if not set(_FIELD.findall(text)) <= set(_FIELDS):
-        raise ValueError(f"fields among {', '.join(f'{{{name}}}' for name in _FIELDS)}")
-    return text.strip()
-
-
-Template = Annotated[Text, AfterValidator(_check_fields)]
+Template = Annotated[str, StringConstraints(strip_whitespace=True)]
+"""Words with places for fields of the context: ``{claim}``."""
 
 
 class ToolAnswer(Strict):
@@ -108,23 +102,6 @@ class Ladder(Strict):
     unrelated: tuple[Text, ...] = ()
     """Sentences of a claim that has nothing to do with any query."""
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        if BARE_RUNG not in self.rungs:
-            raise fault(f"no rung {BARE_RUNG!r}, the query alone", "rungs", found=list(self.rungs))
-        if self.rungs[BARE_RUNG].delivery is not Delivery.NONE:
-            raise fault("more than the query", "rungs", BARE_RUNG, expected="a title alone")
-        for name, rung in self.rungs.items():
-            if not is_rung(name):
-                raise fault("no name of a rung", "rungs", found=name, expected=RUNG_NAME)
-            if rung.tool is not None and self.tool is None:
-                expected = "the definition of the tool, as the file's field 'tool'"
-                raise fault("no tool to call", "rungs", name, "tool", expected=expected)
-            if "unrelated" in rung.fields and not self.unrelated:
-                expected = "sentences, as the file's field 'unrelated'"
-                raise fault("nothing to fill {unrelated} with", "rungs", name, expected=expected)
-        return self
-
     @property
     def name(self) -> str:
         """Name and version of the wording, as prompt versions have them."""
@@ -141,14 +118,11 @@ class Ladder(Strict):
         return self.rungs[name]
 
 
-def load_ladder(name: str) -> Ladder:
-    """Load a ladder: the one that ships, or a file.
-
-    Raises:
-        InputError: The file can't be used; the message names rung and field.
-    """
-    own = Path(str(files("casewise.data"))) / "evidence" / f"{LADDER}.yaml"
-    return read_model(own if name == LADDER else Path(name), Ladder, LADDER, (LADDER,))
+@cache
+def load_ladder() -> Ladder:
+    """Load the ladder that ships."""
+    path = Path(str(files("casewise.data"))) / "evidence" / f"{LADDER}.yaml"
+    return read_model(path, Ladder, LADDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

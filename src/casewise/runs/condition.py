@@ -201,7 +201,7 @@ def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Co
             raise UsageError(f"the variation {options.vary!r} means nothing for any of these cases")
     if options.evidence is not None:
         rung = options.rung or BARE_RUNG
-        ladder = load_ladder(options.evidence)
+        ladder = load_ladder()
         proven = on_rung(ladder, rung, find_twins(cases))
         cases = tuple(case for case in cases if proven.applies(case))
         if not cases:

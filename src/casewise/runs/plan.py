@@ -235,7 +235,7 @@ def _settled(run: RunOptions, fates: dict[tuple[str, Any], str]) -> Iterator[Run
 def _opened_up(run: RunOptions, protocol: Protocol) -> Iterator[RunOptions]:
     """A run at every rung of its ladder, or with every part to swap."""
     if run.evidence is not None:
-        ladder = load_ladder(run.evidence)
+        ladder = load_ladder()
         for name in ladder.rungs if run.rung is None else [run.rung]:
             place = ladder.find(name).delivery if protocol.acts else Delivery.JUDGE
             yield replace(run, rung=name, delivery=str(place))
