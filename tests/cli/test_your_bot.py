@@ -54,7 +54,7 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
             done = cli(*shlex.split(command)[1:], env={"BOT_KEY": KEY})
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
             if command == run:
-                assert "their rates are provisional" in " ".join(done.stdout.split())
+                assert "Provisional: rules graded the replies" in " ".join(done.stdout.split())
         labelled = label_by_page(tmp_path, label)
         done = cli(*shlex.split(score)[1:])
         assert done.returncode == 0, done.stderr

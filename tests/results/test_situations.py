@@ -283,7 +283,7 @@ SINGLE = (
         "provisional grader",
         lambda: replies(30, 10, graded_by="rules"),
         "makes both mistakes",
-        ("Provisional, by rules that nobody has checked: Makes both mistakes",),
+        ("Provisional: Makes both mistakes",),
     ),
 )
 

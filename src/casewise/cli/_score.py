@@ -154,7 +154,7 @@ def print_short(table: polars.DataFrame) -> results.Scores:
 
 def note_grader_error(found: Iterable[results.Score], paths: Sequence[Path]) -> None:
     """Say how to measure the grader's error, if nobody has."""
-    if not any(score.acts and not score.is_corrected for score in found):
+    if not any(score.acts and not (score.is_corrected or score.is_provisional) for score in found):
         return
     note(
         "nobody has measured the grader's error on these replies; 50 labels do: casewise graders "

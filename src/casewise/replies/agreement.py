@@ -277,9 +277,7 @@ def rules_note(names: Sequence[str] = ()) -> str:
     Args:
         names: Runs whose replies they are, if other runs were graded otherwise.
     """
-    error = _reader_error()
-    sources: dict[str, dict[str, float]] = error["sources"]
-    right = sorted(one["refusal_or_not"] for one in sources.values())
+    sources: dict[str, dict[str, float]] = _reader_error()["sources"]
     of = f" of {', '.join(names)}" if names else ""
 
     def worst(side: str) -> str:
@@ -287,13 +285,9 @@ def rules_note(names: Sequence[str] = ()) -> str:
         return f"{number(off, 2)} ({name})"
 
     return (
-        f"Replies{of} were graded by rules (reader edition {error['edition']}), so their rates are "
-        f"{PROVISIONAL}. The rules were measured on {sum(one['n'] for one in sources.values()):,} "
-        f"replies of {len(sources)} sources, each left out of the fit: of what they decide, "
-        f"{number(right[0])} to {number(right[-1])} agrees with the labels on refusal or not. "
-        f"Over-refusal is off by up to {worst('over_refusal')}, under-refusal by up to "
-        f"{worst('under_refusal')}. To do better, label 50 replies (casewise graders sample LOGS, "
-        "casewise graders label to-label.csv, then casewise score LOGS --grader-check "
-        "to-label.csv), or let a model grade them (casewise grade LOGS --cases CASES --grader "
-        "MODEL)."
+        f"{PROVISIONAL.capitalize()}: rules graded the replies{of}, and their error on these is "
+        f"unknown. On other replies over-refusal was off by up to {worst('over_refusal')}, "
+        f"under-refusal by up to {worst('under_refusal')}. To correct the rates, label 50 replies: "
+        "casewise graders sample LOGS, casewise graders label to-label.csv, casewise score LOGS "
+        "--grader-check to-label.csv."
     )

@@ -310,9 +310,13 @@ def _sentence(row: Mapping[str, Any]) -> str:
     if row["before"] is not None and FailureGroup.NEW in row["groups"].split():
         model += f", where the run before {deed(row['before'])}"
     people = people_clause(*(row[name] for name in OF_PEOPLE))
-    of = f" in {row['wrong']} of {row['answers']} answers" if row["answers"] > 1 else ""
-    because = label_clause(row["label"], row["label_note"])
-    return f"{first_upper(people)}; {model}. Wrong{of}, as {because}."
+    sentence = f"{first_upper(people)}; {model}."
+    if row["answers"] > 1:
+        sentence += f" Wrong in {row['wrong']} of {row['answers']} answers."
+    # Where the label is what people call it, the sentence has it already.
+    if row["label_note"]:
+        sentence += f" {first_upper(label_clause(row['label'], row['label_note']))}."
+    return sentence
 
 
 MOST_NAMES = 3

@@ -619,7 +619,7 @@ class Verdict:
         sentence = find(self.evidence)[1]
         lead = ""
         if self.score.is_provisional:
-            lead = f"{PROVISIONAL.capitalize()}, by rules that nobody has checked: "
+            lead = f"{PROVISIONAL.capitalize()}: "
         elif self.score.is_corrected:
             lead = "Corrected by people's labels of a part of the replies: "
         if self.comparison and (own := self.comparison.own):
