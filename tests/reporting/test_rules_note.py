@@ -15,7 +15,7 @@ import casewise as cw
 def note() -> str:
     """The note as the front door has it."""
     (said,) = cw.score(acted("m", "rules")).records()[0]["notes"]
-    assert re.match(r"Replies were graded by rules .*provisional\. .* Over-refusal is off by", said)
+    assert re.match(r"Provisional: rules graded the replies.* over-refusal was off by", said)
     return str(said)
 
 
@@ -72,7 +72,7 @@ def test_comparisons_and_gates_have_the_line(cli_inside: Cli, tmp_path: Path) ->
     assert note() in json.loads(cli_inside(*held, "--json").stdout)["notes"]
     acted("m", "openai/g").write_parquet(tmp_path / "model.parquet")
     for command in (("compare", "model.parquet", "model.parquet"), ("gate", "model.parquet")):
-        assert "graded by rules" not in cli_inside(*command).stdout
+        assert "rules graded" not in cli_inside(*command).stdout
 
 
 @pytest.mark.parametrize("by", ["rules", "openai/g"])
@@ -81,7 +81,7 @@ def test_rates_by_rules_are_called_provisional(cli_inside: Cli, tmp_path: Path, 
     found = outputs(cli_inside, tmp_path, acted("m", by))
     ruled = by == "rules"
     for name in ("page.html", "card.md"):
-        assert ("Provisional, by rules" in found[name]) is ruled, name
+        assert ("Provisional: " in found[name]) is ruled, name
     row, *_ = cw.score(tmp_path / "t.parquet").records()
     assert row["provisional"] is ruled
     records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)
@@ -105,4 +105,4 @@ def test_the_line_names_whose_replies_where_others_were_graded_otherwise(
 ) -> None:
     found = outputs(cli_inside, tmp_path, acted("m", "rules"), acted("n", "openai/g"))
     for name in ("table", "markdown", "page.html", "card.md"):
-        assert note().replace("Replies", "Replies of m (respond, system)", 1) in found[name], name
+        assert note().replace("replies", "replies of m (respond, system)", 1) in found[name], name

@@ -325,7 +325,7 @@ def right(rows: pl.DataFrame) -> float:
 
 def cells(page: str) -> list[list[str]]:
     """Percentages in the rows of the table of runs, or a dash where there is none."""
-    (body,) = re.findall(r'<table class="runs">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)
+    (body,) = re.findall(r'<table class="figures runs">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)
     rows = body.split("<tr>")[1:]
     found = [re.findall(r'<td data-value="[^"]*">([^<]*)', row) for row in rows]
     return [[flat(one).partition(" %")[0] for one in row] for row in found]
