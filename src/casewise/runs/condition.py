@@ -4,7 +4,6 @@ import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -243,8 +242,8 @@ BEGINNING = 200
 """Characters after the common beginning by which texts are put in order first."""
 
 
-def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> Iterator[Item]:
-    """Units in the order of their texts.
+def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> list[Item]:
+    """Units in the order of the beginnings of their texts.
 
     Only a part of each text is held in memory: 100,000 whole ones take more than the cases do.
     """
@@ -254,11 +253,7 @@ def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> Iterator[It
         while not text.startswith(shared):
             shared = shared[:-1]
     start = len(shared)
-    keys = [render(unit)[start : start + BEGINNING] for unit in units]
-    places = sorted(range(len(units)), key=keys.__getitem__)
-    for _, alike in groupby(places, key=keys.__getitem__):
-        group = [units[place] for place in alike]
-        yield from sorted(group, key=render) if len(group) > 1 else group
+    return sorted(units, key=lambda unit: render(unit)[start : start + BEGINNING])
 
 
 def _only(cases: Sequence[Case], pattern: str) -> tuple[Case, ...]:

@@ -1,8 +1,4 @@
-"""One start of a run: workers ask the open cases of each model, and each log takes what ended.
-
-Conditions of one model are asked side by side where an engine keeps what it computed, as their
-prompts of one case share most of their beginnings.
-"""
+"""One start of a run: workers ask the open cases of each model, and each log takes what ended."""
 
 import asyncio
 import contextvars
@@ -40,7 +36,7 @@ from casewise.models.client import (
     SampleAttempt,
     Watch,
 )
-from casewise.models.embedded import WINDOW, InProcess, is_in_process
+from casewise.models.embedded import WINDOW, InProcess
 from casewise.models.faults import (
     FaultCounts,
     FaultObserver,
@@ -104,14 +100,6 @@ class Observers:
     cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """State that all logs of one start share in one process."""
-
-    observe: Observer = _ignore
-    budget: Budget | None = None
-
-
 @dataclass(slots=True)
 class _State:
     """Conversation state of one case; see ``CaseState``."""
@@ -145,10 +133,18 @@ class PieceRun:
         piece: The cases.
         clients: Clients of their model and grader.
         folder: Folder of the log, a path or an address.
-        context: State that the logs of the start share.
+        observe: Callback for each judgement.
+        budget: Cap on the cost that all logs of the start share.
     """
 
-    def __init__(self, piece: Piece, clients: Clients, folder: str, context: RunContext) -> None:
+    def __init__(
+        self,
+        piece: Piece,
+        clients: Clients,
+        folder: str,
+        observe: Observer,
+        budget: Budget | None = None,
+    ) -> None:
         cell = piece.cell
         condition = cell.planned.condition
         self.piece = piece
@@ -156,11 +152,11 @@ class PieceRun:
         self.config = make_config(piece, clients.model)
         self.log: EvalLog | None = None
         """The log without samples; None until it is ended."""
-        self.judged = 0
+        self._judged = 0
         self.errors: FaultCounts = Counter()
         """Cases that ended in an error, by model and kind."""
         self._folder = folder
-        self._context = context
+        self._observe, self._budget = observe, budget
         tells, samples = condition.tells_context, cell.draw.samples
         self._ask = ask_unit(condition.protocol, samples, condition.tools, tells)
         self._writer: LogWriter | None = None
@@ -193,7 +189,8 @@ class PieceRun:
             writer = self._open()
             self._stats.completed_at = _now()
             error = self._error if status == "error" else None
-            self.log = writer.finish(status, self._results(), self._stats, error)
+            results = EvalResults(total_samples=self.piece.size, completed_samples=self._judged)
+            self.log = writer.finish(status, results, self._stats, error)
 
     def end_if_begun(self) -> None:
         """End a log that was begun, and left before its last case was asked."""
@@ -255,7 +252,7 @@ class PieceRun:
             outcome = EvalError(message=CANCELLED, traceback="", traceback_ansi="")
         except Exception as error:
             outcome = _error(error, withhold=self.piece.cell.request.withhold)
-            self._context.observe(Status.ERROR)
+            self._observe(Status.ERROR)
             server = self.clients.model.server
             if isinstance(error, ModelError) and not server.is_proven:
                 # It can't do what the protocol needs: what follows would fail alike.
@@ -286,10 +283,11 @@ class PieceRun:
         return sampled
 
     async def _ask_and_read(self, sample: Sample, state: _State, under: SampleAttempt) -> Score:
-        context, clients, cell = self._context, self.clients, self.piece.cell
-        self._check()
-        if context.budget is not None:
-            await context.budget.admit()
+        clients, cell = self.clients, self.piece.cell
+        for client in clients.all:
+            client.server.check()
+        if self._budget is not None:
+            await self._budget.admit()
         judged = False
         try:
             model = under.noted(clients.model)
@@ -300,15 +298,10 @@ class PieceRun:
             score = await read(state, str(sample.target), model)
             judged = True
         finally:
-            if context.budget is not None:
-                context.budget.end(tokens_of(under.usage), judged=judged)
-        context.observe(Status((score.metadata or {})["status"]))
+            if self._budget is not None:
+                self._budget.end(tokens_of(under.usage), judged=judged)
+        self._observe(Status((score.metadata or {})["status"]))
         return score
-
-    def _check(self) -> None:
-        """Raise ``ModelLostError`` if the model or its grader was given up."""
-        for client in self.clients.all:
-            client.server.check()
 
     def _count(self, outcome: Score | EvalError, under: SampleAttempt) -> None:
         """Count the outcome and the tokens of a case, for the header."""
@@ -316,17 +309,13 @@ class PieceRun:
         if (used := under.graders_usage) is not None:
             _add(self._stats.role_usage, {GRADER: used})
         if isinstance(outcome, Score):
-            self.judged += 1
+            self._judged += 1
             return
         if outcome.message == CANCELLED:
             return
         self.errors[self.piece.cell.model, logged_kind(outcome.message)] += 1
         if self.errors.total() >= FAIL_ON_ERROR * self.piece.size and self._error is None:
             self._error = outcome
-
-    def _results(self) -> EvalResults:
-        """Number of cases that were judged."""
-        return EvalResults(total_samples=self.piece.size, completed_samples=self.judged)
 
 
 def _add(sums: dict[str, ModelUsage], usage: Mapping[str, ModelUsage]) -> None:
@@ -347,34 +336,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-SIDE_BY_SIDE = 32
-"""Conditions of one model that run together."""
-
-SERVERS = frozenset({"sglang", "vllm"})
-"""Providers whose servers keep the beginnings of prompts, for as long as there is room: the next
-condition's prompts of a case must not come after all the others of this one's."""
-
-
-def shares_beginnings(model: str) -> bool:
-    """Tell whether a model, by its name, answers similar prompts faster close together."""
-    return is_in_process(model) or model.partition("/")[0] in SERVERS
-
-
 AHEAD = 2
 """Cases in flight per connection: some are read while others wait to be sent."""
-
-FIRST = 40
-"""Cases of a model that are asked before its first answer."""
-
-FIRST_S = 0.05
-"""Seconds that the other cases wait for the first answer where ``--max-connections`` is given: most
-servers have refused a wrong key by then."""
 
 APART_S = 0.003
 """Seconds between the first requests of a model's workers: about what one takes of the processor.
 Sent at once, their answers come at once, and so do all that follow: each waits for all others."""
-
-Job = tuple[PieceRun, Sample, int]
 
 
 def ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None = None) -> None:
@@ -401,8 +368,8 @@ async def _ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None) -> 
         lines.setdefault(run.piece.cell.model, []).append(run)
     try:
         async with _closing(_clients(runs)), asyncio.TaskGroup() as group:
-            for model, own in lines.items():
-                group.create_task(_ask_model(model, own))
+            for own in lines.values():
+                group.create_task(_ask_model(own))
     except BaseException as error:
         _end(runs, failed=True)
         cause = first_within(error)
@@ -440,68 +407,27 @@ def _end(runs: Sequence[PieceRun], *, failed: bool = False) -> None:
                 raise
 
 
-async def _ask_model(model: str, runs: Sequence[PieceRun]) -> None:
-    """Ask a model all its cases: log by log, or side by side where that is faster."""
-    if not shares_beginnings(model):
-        await _work_off(runs)
-        return
-    room = asyncio.Semaphore(SIDE_BY_SIDE)
-
-    async def ask(run: PieceRun) -> None:
-        async with room:
-            await _work_off([run])
-
-    async with asyncio.TaskGroup() as group:
-        for run in runs:
-            group.create_task(ask(run))
-
-
-def _workers(runs: Sequence[PieceRun]) -> int:
+async def _ask_model(runs: Sequence[PieceRun]) -> None:
+    """Ask a model all its cases, log by log."""
+    jobs = ((run, *job) for run in runs for job in run.piece.samples())
     given = max((run.piece.cell.request.max_connections or 0 for run in runs), default=0)
-    if any(run.config.batch for run in runs):
-        # A batch holds what waits at the same time.
-        return min(given or BATCHED_AT_ONCE, sum(run.piece.size for run in runs))
-    if isinstance(runs[0].clients.model.api, InProcess):
-        return given or WINDOW
-    return AHEAD * (given or CONNECTIONS)
-
-
-def _jobs(runs: Sequence[PieceRun]) -> Iterator[Job]:
-    for run in runs:
-        for sample, epoch in run.piece.samples():
-            yield run, sample, epoch
-
-
-async def _work_off(runs: Sequence[PieceRun]) -> None:
-    """Ask all cases: ``FIRST`` of them, and the others once the first of these has ended."""
-    shown, jobs, is_over = asyncio.Event(), _jobs(runs), False
     is_batch = any(run.config.batch for run in runs)
-    if is_batch:
-        # Only what waits at the same time goes out in one batch.
-        shown.set()
-    elif any(run.piece.cell.request.max_connections is not None for run in runs):
-        asyncio.get_running_loop().call_later(FIRST_S, shown.set)
+    is_here = isinstance(runs[0].clients.model.api, InProcess)
+    workers = AHEAD * (given or CONNECTIONS)
+    if is_batch or is_here:
+        workers = given or (BATCHED_AT_ONCE if is_batch else WINDOW)
 
-    async def work(number: int) -> None:
-        nonlocal is_over
-        if number >= FIRST:
-            await shown.wait()
+    async def work() -> None:
         for run, sample, epoch in jobs:
             # In a context of its own, since Inspect keeps there what a sample says to models.
             await asyncio.create_task(run.ask(sample, epoch), context=contextvars.copy_context())
-            shown.set()
-        is_over = True
-        shown.set()
 
-    # A model of this process waits until all that is asked together has come.
-    at_once = is_batch or isinstance(runs[0].clients.model.api, InProcess)
     async with asyncio.TaskGroup() as group:
-        for number in range(_workers(runs)):
-            group.create_task(work(number))
-            if not at_once:
+        for _ in range(min(workers, sum(run.piece.size for run in runs))):
+            group.create_task(work())
+            # A batch holds what waits at the same time, and so does a model of this process.
+            if not (is_batch or is_here):
                 await asyncio.sleep(APART_S)
-            if is_over:
-                break
 
 
 @dataclass(frozen=True, slots=True)
@@ -650,10 +576,9 @@ def _run_here(
     observers: Observers,
 ) -> list[PieceResult]:
     """Run the open cases in this process."""
-    context = RunContext(observers.judgement, budget)
     size = LARGEST_FAR if is_elsewhere(folder) else LARGEST
     runs = [
-        PieceRun(piece, clients[piece.order], address_of(folder), context)
+        PieceRun(piece, clients[piece.order], address_of(folder), observers.judgement, budget)
         for piece in _open_pieces(cells, done, lambda _: size)
     ]
     ask_all(runs, observers.stop)

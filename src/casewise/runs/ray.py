@@ -23,7 +23,7 @@ from casewise.logs import SHARDS
 from casewise.models.client import Watch
 from casewise.models.open import loads_weights
 from casewise.protocols import Status
-from casewise.runs.loop import ClusterOptions, PieceResult, PieceRun, RunContext, ask_all
+from casewise.runs.loop import ClusterOptions, PieceResult, PieceRun, ask_all
 from casewise.runs.plan import Cell
 from casewise.runs.samples import LARGEST, Piece, open_clients
 
@@ -145,7 +145,7 @@ def _run_piece(piece: Piece, log_dir: str, connections: int) -> PieceResult:
         if not is_elsewhere(folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
         (clients,) = open_clients([piece.cell], watch)
-        run = PieceRun(piece, clients, folder, RunContext(statuses.append))
+        run = PieceRun(piece, clients, folder, statuses.append)
         ask_all([run])
     except CasewiseError as error:
         return PieceResult(failure=str(error), faults=watch.counts)
