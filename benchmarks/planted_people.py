@@ -11,14 +11,14 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.cases import load_cases, write_cases
+from casewise.cases import Side, load_cases, write_cases
 from casewise_study.study.planning import plan_study
 from casewise_study.study.reading_times import pages_of, reading
 from casewise_study.study.schema import Arm, Study
@@ -39,6 +39,8 @@ START = datetime(2026, 3, 4, 9, tzinfo=UTC)
 KINDS = ("clicker", "fast", "always", "pattern", "copies", "two")
 UNREAD = KINDS[:4]
 """Kinds who don't read."""
+EACH = 4
+"""People of each kind in a study."""
 PATTERNS = ("su", "ssuu", "sssuuu", "ssu", "suu")
 
 
@@ -60,14 +62,6 @@ class Town:
     """The same of single pages."""
     hurry: float = 0.3
     """Fall of the logarithm of times over the session, on average."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A study's answers, and what its people are: ``honest`` or one of ``KINDS``."""
-
-    collected: Collected
-    kinds: dict[str, str] = field(default_factory=dict)
 
 
 def planted_study(casebench: Path, folder: Path, seed: int) -> tuple[Study, FloatArray]:
@@ -97,10 +91,9 @@ def planted_study(casebench: Path, folder: Path, seed: int) -> tuple[Study, Floa
     return study, (safe + 0.5) / (safe + unsafe + 1)
 
 
-def knowing(study: Study, *runs: Path) -> Study:
-    """The study with runs that its screening knows."""
-    rules = study.screening.model_copy(update={"models": tuple(map(str, runs))})
-    return study.model_copy(update={"screening": rules})
+def changed(study: Study, part: str, **fields: object) -> Study:
+    """The study with some fields of a part changed."""
+    return study.model_copy(update={part: getattr(study, part).model_copy(update=fields)})
 
 
 def logit(share: FloatArray) -> FloatArray:
@@ -112,23 +105,25 @@ def plant(
     share: FloatArray,
     seed: int,
     town: Town | None = None,
-    each: int = 4,
     kinds: Sequence[str] = KINDS,
     model: FloatArray | None = None,
-) -> Planted:
-    """Have everybody answer a block: so many people of each kind, the others honest.
+) -> tuple[Collected, dict[str, str]]:
+    """Have everybody answer a block: four people of each kind, the others honest.
 
     Args:
         study: Whose pages they see.
         share: Of people who say safe, by cell. Strictly in 0..1.
         model: Verdicts by cell, above 0 safe, that copies give but for 3 in 100; drawn if not
             given.
+
+    Returns:
+        Their answers, and of each person ``honest`` or one of ``KINDS``.
     """
     town, rng = town or Town(), np.random.default_rng(seed)
     people = len(study.design.blocks)
     named = np.array(["honest"] * people, dtype=object)
-    where = rng.permutation(people)[: each * len(kinds)]
-    named[where] = np.repeat(list(kinds), each)
+    where = rng.permutation(people)[: EACH * len(kinds)]
+    named[where] = np.repeat(list(kinds), EACH)
     level = logit(share)
     other = level + rng.normal(0, town.apart, len(level))
     agrees = np.where(rng.random(len(level)) < 0.8, level, rng.permutation(level))
@@ -148,9 +143,9 @@ def plant(
 
         return says
 
-    def paced(words: int, pace: float, spread: float, along: float) -> float:
+    def paced(words: int, pace: float, along: float) -> float:
         usual = 60 * words / 238 + 5.3
-        return float(usual * np.exp(pace - town.hurry * along + spread * rng.normal()))
+        return float(usual * np.exp(pace - town.hurry * along + town.jitter * rng.normal()))
 
     for number in range(people):
         rater, kind = f"p{number:03d}", named[number]
@@ -166,53 +161,43 @@ def plant(
         time = START + timedelta(minutes=7 * number)
         for page in pages:
             words = read.page_words(page) + 12
-            along = page.position / len(pages) - 0.5
-            random = bool(rng.random() < rate)
+            random, is_second = bool(rng.random() < rate), page.position >= turn
             if kind in ("honest", "copies"):
-                seconds = paced(words, pace, town.jitter, along)
+                along = page.position / len(pages) - 0.5
+                seconds = paced(words, pace, along)
             elif kind == "two":
-                now = pace if page.position < turn else second_pace
-                seconds = paced(words, now, town.jitter, 0)
+                seconds = paced(words, second_pace if is_second else pace, 0)
             elif kind == "fast":
                 seconds = rng.uniform(3, 4)
             else:
                 seconds = patient * np.exp(0.45 * rng.normal())
             seconds = max(float(seconds), read.least_seconds(page))
             time += timedelta(seconds=seconds)
+            unread = random
             if kind == "always":
                 unread = safely if rng.random() < 0.98 else not safely
             elif kind == "pattern":
                 unread = next(pattern)
-            else:
-                unread = random
-            reads = kind in ("honest", "copies", "two")
             if page.place is None:
                 check = study.check(page.check)
-                passed = rng.random() >= 0.03 if reads else unread == (check.expected == "safe")
+                passed = unread == (check.expected == "safe")
+                if kind not in UNREAD:
+                    passed = rng.random() >= 0.03
                 checks.append(CheckRecord(rater, check.id, bool(passed), page.position, seconds))
                 continue
             if kind == "copies":
                 safe = bool(copied[page.place]) == (rng.random() >= 0.03)
-            elif kind == "two" and page.position >= turn:
-                safe = second(page.place)
+            elif kind in UNREAD:
+                safe = unread
             else:
-                safe = says(page.place) if reads else unread
-            cell = study.design.cells[page.place]
-            votes.append(
-                VoteRecord(
-                    rater,
-                    cell.case_id,
-                    cases[page.place].query_id,
-                    cell.arm,
-                    "safe" if safe else "unsafe",
-                    page.position,
-                    time=time,
-                    seconds=seconds,
-                )
-            )
+                safe = (second if is_second else says)(page.place)
+            cell, query = study.design.cells[page.place], cases[page.place].query_id
+            side: Side = "safe" if safe else "unsafe"
+            vote = VoteRecord(rater, cell.case_id, query, cell.arm, side, page.position)
+            votes.append(replace(vote, time=time, seconds=seconds))
         records.append(PersonRecord(rater, PersonStatus.COMPLETED, block=number))
-    collected = Collected(tuple(records), tuple(votes), tuple(checks))
-    return Planted(collected, {f"p{number:03d}": kind for number, kind in enumerate(named)})
+    kinds_by_rater = {one.rater: kind for one, kind in zip(records, named, strict=True)}
+    return Collected(tuple(records), tuple(votes), tuple(checks)), kinds_by_rater
 
 
 def _pattern(rng: np.random.Generator) -> Iterator[bool]:
@@ -229,6 +214,9 @@ HARD = Town(leniency=1.2, slip=0.12, minds=0.3, jitter=0.8, pace=0.5, hurry=0.6)
 PAGE = " ".join((ROOT / "benchmarks/results/screening.md").read_text("utf-8").split())
 
 
+Planned = list[tuple[Study, FloatArray]]
+
+
 class Tally:
     """Flagged people by kind, and labels, over several studies."""
 
@@ -236,13 +224,12 @@ class Tally:
         self.people, self.flagged = Counter[str](), Counter[str]()
         self.labels = self.wrong = self.turned = 0
 
-    def add(self, study: Study, planted: Planted) -> None:
-        flagged = screen(study, planted.collected).flagged()
-        for rater, kind in planted.kinds.items():
-            self.people[kind] += 1
-            self.flagged[kind] += rater in flagged
-        table = vote_table(study, planted.collected)
-        bad = frozenset(rater for rater, kind in planted.kinds.items() if kind in UNREAD)
+    def add(self, study: Study, collected: Collected, kinds: dict[str, str]) -> None:
+        flagged = screen(study, collected).flagged()
+        self.people.update(kinds.values())
+        self.flagged.update(kind for rater, kind in kinds.items() if rater in flagged)
+        table = vote_table(study, collected)
+        bad = frozenset(rater for rater, kind in kinds.items() if kind in UNREAD)
         everybody, kept, honest = (
             one.majorities for one in (table, table.without(flagged), table.without(bad))
         )
@@ -251,8 +238,13 @@ class Tally:
         # Labels that the screening turns, and that leaving out just those who don't read doesn't.
         self.wrong += int(((everybody * kept < 0) & (honest * kept < 0)).sum())
 
-    def recall(self, *kinds: str) -> float:
-        return sum(self.flagged[kind] for kind in kinds) / sum(self.people[kind] for kind in kinds)
+    def share(self, kind: str) -> str:
+        return f"{self.flagged[kind]} of {self.people[kind]}"
+
+    @property
+    def recall(self) -> float:
+        """Of those who don't read, who are flagged."""
+        return sum(self.flagged[one] for one in UNREAD) / sum(self.people[one] for one in UNREAD)
 
     @property
     def precision(self) -> float:
@@ -261,86 +253,82 @@ class Tally:
 
 
 def tally(
-    planned: Sequence[tuple[Study, FloatArray]],
+    planned: Planned,
     seeds: range,
     town: Town | None = None,
     kinds: Sequence[str] = KINDS,
+    copied: Path | None = None,
+    known: Sequence[Path] = (),
 ) -> Tally:
+    """Plant people in a study a seed, and screen them.
+
+    Args:
+        planned: Studies, which take turns.
+        seeds: Of the people.
+        town: Honest people.
+        kinds: The others.
+        copied: Run whose verdicts copies give.
+        known: Runs that the screening knows.
+    """
     found = Tally()
     for seed in seeds:
         study, share = planned[seed % len(planned)]
-        found.add(study, plant(study, share, 7000 + seed, town, 4 if kinds else 0, kinds))
+        model = None
+        if copied:
+            (model,) = model_verdicts(changed(study, "screening", models=(str(copied),))).values()
+            study = changed(study, "screening", models=tuple(map(str, known)))
+        found.add(
+            study, *plant(study, share, (9000 if copied else 7000) + seed, town, kinds, model)
+        )
     return found
 
 
-def copying(
-    planned: Sequence[tuple[Study, FloatArray]], seeds: range, copied: Path, runs: Sequence[Path]
-) -> Tally:
-    """Copies give the verdicts of a run; the screening knows runs."""
-    found = Tally()
-    for seed in seeds:
-        study, share = planned[seed % len(planned)]
-        (model, *_) = model_verdicts(knowing(study, copied)).values()
-        found.add(knowing(study, *runs), plant(study, share, 9000 + seed, model=model))
-    return found
-
-
-def with_checks(study: Study, number: int) -> Study:
-    """The same study, with so many checks a person."""
-    fewer = study.attention.model_copy(update={"per_person": number})
-    return study.model_copy(update={"attention": fewer})
-
-
-def check_kinds(planned: list[tuple[Study, FloatArray]]) -> None:
-    """Each kind, and honest people unlike those that the screening was made for."""
+def of_kinds(planned: Planned) -> list[str]:
+    """Figures of each kind, and of honest people unlike those that the screening was made for."""
     seeds = range(100, 108)
     found, alone = tally(planned, seeds), tally(planned, seeds, kinds=("clicker",))
     honest, hard = tally(planned, seeds[:4], kinds=()), tally(planned, seeds, HARD)
-    few = tally([(with_checks(one, 4), share) for one, share in planned], seeds, kinds=("clicker",))
-
-    def told(one: Tally, kind: str) -> str:
-        return f"{one.flagged[kind]} of {one.people[kind]}"
-
-    for kind in KINDS:
-        assert f"| {told(found, kind)} |" in PAGE, kind
-    assert f"{told(alone, 'clicker')} where they are the only four" in PAGE
-    assert f"and {told(few, 'clicker')} with 4 checks" in PAGE
-    assert f"| honest | {told(found, 'honest')} | in studies of honest people alone " in PAGE
-    assert f"alone {told(honest, 'honest')} |" in PAGE
-    assert f"Of those flagged {found.precision:.3f} are planted".replace("0.", ".") in PAGE
-    assert f"{found.turned} majorities turn" in PAGE
-    assert f"and {found.wrong} that leaving out" in PAGE
-    assert f"{told(hard, 'honest')} honest people are flagged" in PAGE
-    assert min(found.recall(*UNREAD), hard.recall(*UNREAD)) >= 0.9
-    assert found.precision >= 0.95
-    assert alone.precision >= 0.95
+    fewer = [(changed(one, "attention", per_person=4), share) for one, share in planned]
+    few = tally(fewer, seeds, kinds=("clicker",))
+    assert min(found.recall, hard.recall) >= 0.9
+    assert min(found.precision, alone.precision) >= 0.95
     assert max(one.wrong / one.labels for one in (found, honest, hard)) <= 0.01
+    return [
+        *(f"| {found.share(kind)} |" for kind in KINDS),
+        f"{alone.share('clicker')} where they are the only four, and {few.share('clicker')} with 4",
+        f"| honest | {found.share('honest')} | in studies of honest people alone "
+        f"{honest.share('honest')} |",
+        f"Of those flagged {found.precision:.3f} are planted".replace("0.", "."),
+        f"{found.turned} majorities turn as they are left out, and {found.wrong} that leaving out",
+        f"{hard.share('honest')} honest people are flagged",
+    ]
 
 
-def check_copies(planned: list[tuple[Study, FloatArray]], casebench: Path) -> None:
-    """Copies give what GPT-4o or Llama answered."""
+def of_copies(planned: Planned, casebench: Path) -> list[str]:
+    """Figures of people who give what GPT-4o or Llama answered."""
     gpt, llama = (casebench / "exp" / f"safety_{name}" for name in ("gpt-4o", "llama370B"))
     binary = [folder / "output_binary.json" for folder in (gpt, llama)]
-    same = [copying(planned, range(100, 104), one, binary) for one in binary]
-    score, other = (
-        copying(planned, range(100, 104), one, binary[:1])
-        for one in (gpt / "output_score.json", binary[1])
-    )
-    found = [one.flagged["copies"] for one in (*same, score, other)]
-    assert f"of 16 who give GPT-4o's verdicts {found[0]} are flagged" in PAGE
-    assert f"of 16 who give Llama's {found[1]}" in PAGE
-    assert f"under another prompt {found[2]} of 16 are" in PAGE
-    assert f"another model's {found[3]} of 16" in PAGE
-    assert min(one.precision for one in same) >= 0.95
+    ways = [(one, binary) for one in binary]
+    ways += [(one, binary[:1]) for one in (gpt / "output_score.json", binary[1])]
+    found = [tally(planned, range(100, 104), copied=one, known=known) for one, known in ways]
+    assert min(one.precision for one in found[:2]) >= 0.95
+    first, second, other_prompt, other_model = (one.flagged["copies"] for one in found)
+    return [
+        f"of 16 who give GPT-4o's verdicts {first} are flagged, of 16 who give Llama's {second}",
+        f"under another prompt {other_prompt} of 16 are",
+        f"another model's {other_model} of 16",
+    ]
 
 
-def main() -> None:
+def main() -> int:
     data = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         planned = [planted_study(data, Path(folder) / str(seed), seed) for seed in range(3)]
-        check_kinds(planned)
-        check_copies(planned, data)
+        figures = of_kinds(planned) + of_copies(planned, data)
+    missing = [one for one in figures if one not in PAGE]
+    print(*(f"not on the page: {one}" for one in missing), sep="\n")
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
