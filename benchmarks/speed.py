@@ -35,6 +35,7 @@ RESULT = HERE / "results/speed.md"
 DATA = Path(
     os.environ.get("CASEWISE_CASEBENCH", HERE.parent.parent / "shared/data/casebench")
 ).resolve()
+PROCESS = [sys.executable, str(HERE / "speed_processes.py")]
 CASEWISE = [sys.executable, "-m", "casewise"]
 ENVIRONMENT = os.environ | {"LOCAL_API_KEY": "benchmark"}
 
@@ -78,7 +79,7 @@ def measure(command: Sequence[str | Path], folder: Path) -> Cost:
 @contextmanager
 def serving(latency: float) -> Iterator[str]:
     """The address of a server that answers after some seconds."""
-    command = [sys.executable, str(HERE / "latency_server.py"), "--latency", str(latency)]
+    command = [*PROCESS, "serve", "--latency", str(latency)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -113,11 +114,8 @@ def remote(options: argparse.Namespace, folder: Path) -> list[str]:
         ways = ("bare", "casewise", "runner") if latency < 1 else ("bare", "casewise")
         with serving(latency) as url:
             turns = [
-                {
-                    way: contend(way, url, cases, options.limit, connections)
-                    for way in (*ways[turn % len(ways) :], *ways[: turn % len(ways)])
-                }
-                for turn in range(options.turns)
+                {way: contend(way, url, cases, options.limit, connections) for way in ways}
+                for _ in range(options.turns)
             ]
         best = min(turns, key=lambda one: one["casewise"]["seconds"] / one["bare"]["seconds"])
         bare, own = best["bare"], best["casewise"]
@@ -133,14 +131,9 @@ def remote(options: argparse.Namespace, folder: Path) -> list[str]:
 
 def contend(way: str, url: str, cases: Path, limit: int, connections: int) -> dict[str, float]:
     """What one way to send the prompts of a run takes."""
-    command = [sys.executable, HERE / "contender.py", way, "--url", url, "--cases", cases]
-    command += ["--limit", limit, "--protocol", "binary", "--connections", connections]
-    done = subprocess.run(
-        [str(part) for part in command],
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+    options = {"--url": url, "--cases": cases, "--limit": limit, "--connections": connections}
+    command = [*PROCESS, way, *(str(part) for pair in options.items() for part in pair)]
+    done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     print(f"  {way} {url} {connections}: {found}", file=sys.stderr, flush=True)
     return found
