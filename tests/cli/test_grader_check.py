@@ -336,5 +336,6 @@ def test_a_sheet_is_not_drawn_over_and_scores_name_the_way(here: Cli, folder: Pa
     was = (folder / "sheet.csv").read_bytes()
     refused(here("graders", "sample", "before", "--out", "sheet.csv"), "sheet.csv is there")
     assert (folder / "sheet.csv").read_bytes() == was
-    told = " ".join(here("score", "before").stdout.split())
-    assert "label 50 replies: casewise graders sample LOGS" in told
+    way = "casewise graders sample before && casewise graders label to-label.csv"
+    told = " ".join(here("score", "before").stderr.split())
+    assert f"nobody has measured the grader's error on these replies; 50 labels do: {way}" in told
