@@ -307,7 +307,7 @@ def test_what_the_rules_see_at_a_step() -> None:
         assert isinstance(found.response_class, ResponseClass)
         seen += found.response_class == ResponseClass.COMPLIANCE
     page = " ".join((ROOT / "docs/how-to/acting.md").read_text("utf-8").split())
-    assert f"of {len(complies)} replies of ours that comply it would see {seen} at a step" in page
+    assert f"they see {seen} of {len(complies)} such replies" in page
 
 
 def test_revocation() -> None:
