@@ -18,7 +18,7 @@ import yaml
 from casewise.cases.cells import as_key, as_number, inner_paths, items, opened, plain, value_at
 from casewise.cases.importing import NO_QUERY, REPEATED, ContradictionError, import_cases, unfold
 from casewise.cases.mapping import Each, load_mapping
-from casewise.cases.model import GROUPS
+from casewise.cases.model import GROUPS, SPEAKERS
 from casewise.errors import InputError, some
 from casewise.files import Table, TableForm, open_tables
 
@@ -110,8 +110,7 @@ _REPEATS = "nothing"
 _VERDICTS = "verdicts"
 """Answer that rows of one case are verdicts of several people."""
 _SPEAKERS = {"role", "from", "speaker"}
-_ROLES = {"system", "user", "assistant", "human", "gpt", "bot", "customer", "agent"}
-"""Names of the column of who speaks, and of speakers, where a row is one message."""
+"""Names of the column of who speaks, where a row is one message."""
 _GROUPS = (*GROUPS, "subject")
 _FEW = 12
 """Different values that a label may have at most."""
@@ -381,7 +380,11 @@ class _Drafting:
         for key, fits in RULES:
             if column := next((one for one in self.left if fits(one)), None):
                 self.take(key, None, column)
-        if any(one.name.casefold() in _SPEAKERS and {*one.kinds} <= _ROLES for one in self.left):
+        if any(
+            one.name.casefold() in _SPEAKERS
+            and {*one.kinds} <= {"system", "user", "assistant", *SPEAKERS}
+            for one in self.left
+        ):
             text = "A row is one message: write each conversation as a list of {role, content}"
             self.questions.append(Question(text))
         if "turns" not in self.entries:

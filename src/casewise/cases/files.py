@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import yaml
-from pydantic import ValidationError
 
 from casewise.cases.fetch import casebench_data
 from casewise.cases.model import (
@@ -45,7 +44,7 @@ from casewise.files import (
     text_lines,
     write_atomically,
 )
-from casewise.files.yaml import YamlLoader, field_path, problem_of, yaml_problem
+from casewise.files.yaml import YamlLoader, check_model, yaml_problem
 
 if TYPE_CHECKING:
     import polars as pl
@@ -209,26 +208,17 @@ def read_answers(records: Sequence[Any], model: str, file: Path) -> tuple[str | 
     return tuple(answers)
 
 
-def output_condition(file: Path, answers: Sequence[str | float]) -> tuple[Mode, str | None]:
-    """Mode and ablation of an output file, by its name or else by its answers.
+def output_condition(file: Path) -> tuple[Mode, str | None]:
+    """Mode and ablation of an output file, by its name.
 
-    A renamed file is recognised by its answers: words are binary; numbers are scores where
-    any exceeds 1, and probabilities (``logits``) otherwise.
+    Raises:
+        InputError: It has another name than upstream's.
     """
     match = _NAME.fullmatch(file.name)
-    if match:
-        return match[1], match[2]  # type: ignore[return-value]
-    numbers = [number for answer in answers if (number := _to_number(answer)) is not None]
-    if not numbers:
-        return "binary", None
-    return ("score" if max(numbers) > 1 else "logits"), None
-
-
-def _to_number(answer: str | float) -> float | None:
-    try:
-        return float(answer)
-    except ValueError:
-        return None
+    if match is None:
+        expected = "output_binary, output_score or output_logits, _REMOVED, .json"
+        raise InputError("not the name of an output file", file, expected=expected)
+    return match[1], match[2]  # type: ignore[return-value]
 
 
 # --- any file -----------------------------------------------------------------------------------
@@ -521,7 +511,7 @@ def load_output(path: Path | str, shared: SharedCases | None = None) -> list[Ups
     outputs = []
     for model in models:
         answers = read_answers(records, model, path)
-        mode, ablation = output_condition(path, answers)
+        mode, ablation = output_condition(path)
         cases, data = _shared_cases(records, models, path, ablation is not None, shared)
         outputs.append(UpstreamOutput(path, model, mode, ablation, cases, answers, data))
     return outputs
@@ -644,11 +634,9 @@ def checked_case(record: Any, path: Path, place: str) -> Case:
         if value is not None or key not in ("id", "query_id")
     }
     try:
-        case = Case.model_validate(given)
+        case = check_model(given, Case, path, "case", record=place)
         if "\\ud" in repr(record):
             json.dumps(record, ensure_ascii=False, default=str).encode()
-    except ValidationError as error:
-        raise _explain(error, path, place) from None
     except UnicodeEncodeError as error:
         # JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold.
         half = repr(error.object[error.start])[1:-1]
@@ -657,34 +645,6 @@ def checked_case(record: Any, path: Path, place: str) -> Case:
             "half of a character", path, place, field=next(fields, None), found=half
         ) from None
     return case
-
-
-def _explain(error: ValidationError, path: Path, place: str) -> InputError:
-    """Turn pydantic's first error into a message that names file, record and field."""
-    detail = next(one for one in error.errors() if one["type"] != "default_factory_not_called")
-    # Votes are a union, whose part pydantic names.
-    loc = [
-        step for at, step in enumerate(detail["loc"]) if at != 1 or step not in ("rows", "counts")
-    ]
-    problem, found, expected = problem_of(detail, Case.model_fields, _EXPECTED)
-    if not loc:
-        return InputError(str(expected), path, place)
-    inner = detail["type"] == "extra_forbidden" and len(loc) > 1
-    return InputError(
-        problem,
-        path,
-        place,
-        field=field_path(loc),
-        found=found,
-        expected=None if inner else expected,
-    )
-
-
-_EXPECTED = {
-    "string_type": "text",
-    "invalid-json-value": "text, a number, true, false, a list or a mapping (quote dates)",
-}
-"""Plain words for pydantic's."""
 
 
 STARTER = "starter"

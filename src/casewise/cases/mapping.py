@@ -32,7 +32,7 @@ from casewise.cases.cells import (
     value_at,
     without_null,
 )
-from casewise.cases.model import MOST_VOTES, Side, Strict
+from casewise.cases.model import MOST_VOTES, Side, Strict, message_fields
 from casewise.errors import InputError, UsageError, one_of
 from casewise.files.yaml import check_model, fault, read_model
 
@@ -326,15 +326,6 @@ def example_mapping(name: str) -> str:
 
 # --- a row, read through a mapping ----------------------------------------------------------------
 
-_SPOKEN = {"from": "role", "speaker": "role", "value": "content", "text": "content"}
-_OF_TURN = ("role", "content", "tool_calls", "tool_call_id")
-"""Fields of a message that a turn has."""
-_ROLES = {
-    **dict.fromkeys(("human", "customer"), "user"),
-    **dict.fromkeys(("gpt", "model", "bot", "ai", "chatbot", "agent"), "assistant"),
-}
-"""Roles by the names of speakers in data sets."""
-
 
 @dataclass(slots=True)
 class MappedRow:
@@ -539,7 +530,4 @@ def _turn(number: int, message: Any) -> dict[str, Any]:
     """A message of a conversation with the names of a turn's fields."""
     if not isinstance(message, Mapping):
         return {"role": ("user", "assistant")[number % 2], "content": message}
-    named = {_SPOKEN.get(key, key): value for key, value in message.items()}
-    role = str(named.get("role")).lower()
-    turn = {key: named[key] for key in _OF_TURN if named.get(key) is not None}
-    return turn | {"role": _ROLES.get(role, role)}
+    return {name: value for name, value in message_fields(message).items() if value is not None}

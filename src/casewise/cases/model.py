@@ -255,6 +255,26 @@ def read_turns(messages: Sequence[Any]) -> tuple[Turn, ...]:
     return _READER.validate_python(messages)
 
 
+_OTHER_NAMES = {"from": "role", "speaker": "role", "value": "content", "text": "content"}
+"""Fields of a message in ShareGPT's form and others, and the chat format's."""
+SPEAKERS = {
+    **dict.fromkeys(("human", "customer"), "user"),
+    **dict.fromkeys(("gpt", "chatgpt", "model", "ai", "bot", "chatbot", "agent"), "assistant"),
+    **{"function_call": "assistant", "function": "tool", "observation": "tool"},
+}
+"""Roles by the names of speakers in data sets."""
+
+
+def message_fields(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Role, content and the like of a message, whatever its form calls them, and nothing else."""
+    named = {_OTHER_NAMES.get(name, name): value for name, value in message.items()} | message
+    names = ("role", "content", "tool_calls", "tool_call_id", "refusal")
+    fields = {name: named[name] for name in names if name in named}
+    if isinstance(role := fields.get("role"), str):
+        fields["role"] = SPEAKERS.get(role.lower(), role.lower())
+    return fields
+
+
 TURNS = "'system' first if at all, then 'user' and 'assistant' in turn, 'assistant' last"
 """Order of the earlier turns of a conversation; the query is the user's next. Between an
 assistant's tool calls and its next turn stand the tools' turns, one for each call."""

@@ -429,28 +429,30 @@ def _telling(guess: Guess) -> str:
     return "; ".join(f"for {side}: {', '.join(own[:4])}" for side, own in words.items())
 
 
-@check("shortcut-leakage", WARNING, "accuracy", measured=True)
-def shortcut_leakage(data: Material) -> Finding:
-    """Accuracy of guessing the side from the words of the context."""
-    text = (
+_CLUES = {
+    "shortcut-leakage": (
+        "context",
         "A classifier that sees only which words stand in the context guesses the intended side: "
-        "a model can score without weighing context against query."
-    )
-    return _leak(data.leakage.context, text)
+        "a model can score without weighing context against query.",
+    ),
+    "query-leakage": (
+        "query",
+        "The words of the query give the intended side: give every query a context of either.",
+    ),
+    "length-leakage": (
+        "lengths",
+        "Lengths of the context and its parameters give the side away: make twins equally long.",
+    ),
+}
+"""Checks of what gives the side away: the guess that tells, and what they say."""
 
 
-@check("query-leakage", WARNING, "accuracy", measured=True)
-def query_leakage(data: Material) -> Finding:
-    """Accuracy of guessing the side from the words of the query."""
-    text = "The words of the query give the intended side: give every query a context of either."
-    return _leak(data.leakage.query, text)
+def _leaking(data: Material, clue: str, text: str) -> Finding:
+    return _leak(getattr(data.leakage, clue), text)
 
 
-@check("length-leakage", WARNING, "accuracy", measured=True)
-def length_leakage(data: Material) -> Finding:
-    """Accuracy of guessing the side from numbers of words."""
-    text = "Lengths of the context and its parameters give the side away: make twins equally long."
-    return _leak(data.leakage.lengths, text)
+for _code, (_clue, _said) in _CLUES.items():
+    check(_code, WARNING, "accuracy", measured=True)(partial(_leaking, clue=_clue, text=_said))
 
 
 @check("parameter-leakage", WARNING, "accuracy of the most telling parameter", measured=True)

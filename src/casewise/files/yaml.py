@@ -112,6 +112,7 @@ _EXPECTED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
+    "invalid-json-value": "text, a number, true, false, a list or a mapping (quote dates)",
     "bool_parsing": "true or false",
     "bool_type": "true or false",
     "int_type": "a whole number",
@@ -155,17 +156,27 @@ def check_model(
     path: Path,
     what: str,
     *,
+    record: str | None = None,
     nouns: Mapping[str, str] | None = None,
     expected: Mapping[str, str] | None = None,
 ) -> M:
     """Check what a file holds, or would hold, as ``read_model`` does.
+
+    Args:
+        data: What stands in the file, or in one record of it.
+        model: What it should be.
+        path: The file.
+        what: What it is in a message.
+        record: Place of the record; None takes ``data`` for the whole file.
+        nouns: As in ``read_model``.
+        expected: As in ``read_model``.
 
     Raises:
         InputError: It doesn't fit the model.
     """
     if not isinstance(data, dict):
         fields = f"a mapping of {', '.join(model.model_fields)}"
-        raise InputError(f"not a {what}", path, found=data, expected=fields)
+        raise InputError(f"not a {what}", path, record, found=data, expected=fields)
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -182,7 +193,8 @@ def check_model(
         if detail["type"] not in ("extra_forbidden", "value_error"):
             own_words = ((expected or {}).get(str(step)) for step in place)
             wanted = next(filter(None, own_words), wanted)
-    record, place = _record(place, nouns or {}, is_entry=detail["type"] != _FAULT)
+    if record is None:
+        record, place = _record(place, nouns or {}, is_entry=detail["type"] != _FAULT)
     field = field_path(place) or None
     raise InputError(problem, path, record, field=field, found=found, expected=wanted)
 
@@ -196,11 +208,11 @@ def _place_of(
     """
     kept: list[int | str] = []
     part, held = model, data
-    for step in detail["loc"]:
+    for number, step in enumerate(detail["loc"], start=1):
         try:
             held = held[step]
         except (TypeError, LookupError):
-            if detail["type"] != "missing":
+            if detail["type"] != "missing" or number < len(detail["loc"]):
                 continue
         kept.append(step)
         if step in part.model_fields:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from casewise.cases import Turn, opened, read_turns
+from casewise.cases import Turn, message_fields, opened, read_turns
 from casewise.errors import InputError
 from casewise.files import parse_json, whole_characters
 from casewise.protocols import RUNG_NAME, is_rung, name_non_reply
@@ -308,17 +308,7 @@ class Endings:
 
 # --- turns ------------------------------------------------------------------------------------
 
-_OF_MESSAGE = ("role", "content", "tool_calls", "tool_call_id", "refusal")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "tool_use", "tool_result")
-_SHAREGPT = {"from": "role", "value": "content"}
-"""Fields of a message in ShareGPT's form, and the chat format's."""
-_ROLES = {
-    "human": "user",
-    "function": "tool",
-    "observation": "tool",
-    "function_call": "assistant",
-    **dict.fromkeys(("ai", "model", "gpt", "chatgpt", "bot", "chatbot"), "assistant"),
-}
 
 
 def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
@@ -335,7 +325,7 @@ def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
     except ValidationError as error:
         first = error.errors()[0]
         places = [place for place in first["loc"] if isinstance(place, int)]
-        field = next((place for place in first["loc"] if place in _OF_MESSAGE), None)
+        field = next((place for place in first["loc"] if isinstance(place, str)), None)
         what = f"wrong {field}" if field is not None else "not a message of the chat format"
         # Their own words may quote a value.
         expected = "'role' (system, user, assistant, tool) and 'content', or 'from' and 'value'"
@@ -347,12 +337,11 @@ def _plain(message: object) -> object:
     """A message with the fields of a turn alone, under a turn's names."""
     if not isinstance(message, Mapping):
         return message
-    message = {_SHAREGPT.get(name, name): value for name, value in message.items()} | dict(message)
-    plain = {name: message[name] for name in _OF_MESSAGE if name in message}
-    plain["role"] = _ROLES.get(str(plain.get("role")), plain.get("role"))
-    if plain["role"] == "tool" and isinstance(message.get("name"), str):
+    plain = message_fields(message)
+    role = plain.get("role")
+    if role == "tool" and isinstance(message.get("name"), str):
         plain["name"] = message["name"]
-    if plain["role"] == "assistant" and "content" in plain and not plain.get("refusal"):
+    if role == "assistant" and "content" in plain and not plain.get("refusal"):
         # Providers send null where a filter left nothing.
         plain["content"] = plain["content"] or ""
     if plain.get("content") is not None:
