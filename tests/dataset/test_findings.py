@@ -247,9 +247,11 @@ def test_a_word_that_holds_the_label_is_named() -> None:
     leak = found(audit, "shortcut-leakage")
     assert leak.figure == 1
     assert leak.interval[0] > 0.8
-    words = {one.word: one for one in audit.leakage.context.words}
-    assert (words["amber"].safe, words["amber"].unsafe) == (20, 0)
-    assert words["cobalt"].weight < 0 < words["amber"].weight
+    assert {side: words[0] for side, words in audit.leakage.context.words.items()} == {
+        "safe": "amber",
+        "unsafe": "cobalt",
+    }
+    assert "Words that speak for safe: amber, " in leak.text
     assert "The words of recipient.background" in found(audit, "parameter-leakage").text
     assert next(iter(audit.leakage.parameters)) == "recipient.background"
     assert "query-leakage" not in codes(audit)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casewise.statistics import label_flips, number_clusters, shift_pcc
+from casewise.statistics import number_clusters, shift_pcc
 
 A = np.array
 
@@ -14,10 +14,3 @@ def test_shifts_by_hand() -> None:
     expected = np.corrcoef([0.8, 0, -0.1, 0.4], [0.6, 0.6, 0, 0.6])[0, 1]
     found = shift_pcc(p_safe, rate, number_clusters(np.arange(4)))
     assert found.value == pytest.approx(expected)
-
-
-def test_labels_that_flip_by_hand() -> None:
-    # Down, up, no change, and a tie, which is half safe.
-    safe = A([[1.0, 0], [0, 1], [1, 1], [0.5, 1]])
-    found = label_flips(safe, number_clusters(np.arange(4)))
-    assert found.value == pytest.approx(2.5 / 4)

@@ -171,8 +171,8 @@ class Shape:
     compared: int
     """Queries with labels in several contexts, or in one and without; ties are none."""
     changed: int
-    """Those among them whose cases have different labels: a count of these cases, and no estimate
-    (``ContextVotes`` has that of people's votes)."""
+    """Those among them whose cases have different labels: a count of these cases, and no
+    estimate."""
 
     def sentences(self) -> list[str]:
         """How often the context changes the label, then the labels, in words."""

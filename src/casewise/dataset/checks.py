@@ -6,7 +6,7 @@ was measured.
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -416,17 +416,10 @@ BEYOND = 0.1
 def _leak(guess: Guess, text: str) -> Finding:
     """Accuracy of a guess; told where its whole interval is well beyond chance."""
     n, accuracy = guess.cases, guess.accuracy
-    told = f"{text} Words that speak {_telling(guess)}." if guess.words else text
+    words = "; ".join(f"for {side}: {', '.join(own)}" for side, own in guess.words.items())
+    told = f"{text} Words that speak {words}." if words else text
     told = told if guess.beyond_chance > BEYOND else ""
     return Finding(n=n, of=n, figure=accuracy.value, interval=accuracy.interval, text=told)
-
-
-def _telling(guess: Guess) -> str:
-    """The heaviest words of either side."""
-    words = defaultdict[str, list[str]](list)
-    for one in guess.words:
-        words["safe" if one.weight > 0 else "unsafe"].append(one.word)
-    return "; ".join(f"for {side}: {', '.join(own[:4])}" for side, own in words.items())
 
 
 _CLUES = {

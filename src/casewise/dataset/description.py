@@ -2,10 +2,9 @@
 
 import math
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import combinations
 
 import numpy as np
 
@@ -43,18 +42,6 @@ class ContextEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelFlips:
-    """Pairs of cases of one query that people voted on; a majority's verdict is the label."""
-
-    queries: int
-    """Queries that have such a pair."""
-    pairs: int
-    effective_queries: float
-    people_flips: Estimate
-    """The share of pairs whose labels differ, in 0..1; a tie is half safe."""
-
-
-@dataclass(frozen=True, slots=True)
 class Ceiling:
     """Best scores that anybody can expect on some cases, since people disagree."""
 
@@ -82,10 +69,6 @@ class VoteFigures:
     against_none: dict[str, ContextEffect]
     """Safe, unsafe and, as ``context``, contexts without an intended side against no context;
     empty where every case has one."""
-    contexts: LabelFlips | None
-    """Every two contexts of a query; None if each two are one meant safe and one meant unsafe."""
-    seen: LabelFlips | None
-    """A query without a context, against it in each of its contexts; None without such."""
     agreement: dict[str, statistics.Agreement]
     """Agreement on all cases (``all``), and on those of each arm."""
 
@@ -153,21 +136,12 @@ def describe_cases(loaded: CaseSet) -> Description:
 
 
 def vote_figures(people: People) -> VoteFigures:
-    """Figures of votes that have an interval, clustered by query; queries weigh alike."""
+    """Figures of votes that have an interval, clustered by query."""
     none = people.in_arm("none")
     against = [arm for arm in ("safe", "unsafe", "") if none.any() and people.in_arm(arm).any()]
-    of_query: dict[int, list[int]] = defaultdict(list)
-    for place in np.flatnonzero(people.voted):
-        of_query[int(people.query[place])].append(int(place))
-    pairs = [pair for places in of_query.values() for pair in combinations(places, 2)]
-    contexts = [(i, j) for i, j in pairs if not (none[i] or none[j])]
-    twins = sum({people.arm[i], people.arm[j]} == {"safe", "unsafe"} for i, j in contexts)
-    seen = [(i, j) for i, j in pairs if none[i] != none[j]]
     return VoteFigures(
         context_effect=context_effect(people, "safe", "unsafe"),
         against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
-        contexts=_label_flips(people, contexts) if len(contexts) > twins else None,
-        seen=_label_flips(people, seen) if seen else None,
         agreement={
             part: statistics.agreement(people.safe[kept], people.unsafe[kept], people.query[kept])
             for part, kept in _parts(people).items()
@@ -217,15 +191,6 @@ def _never_0(p: float) -> float:
 def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray]) -> tuple[int, int]:
     first, second = (int((votes * side).sum()) for side in sides)
     return first, second
-
-
-def _label_flips(people: People, pairs: Sequence[tuple[int, int]]) -> LabelFlips:
-    places = np.array(pairs)
-    share = people.share[places]
-    queries = people.query[places[:, 0]]
-    clusters = statistics.Clusters(queries, people.queries, alike=True)
-    flips = statistics.label_flips(np.where(share == 0.5, 0.5, share > 0.5), clusters)
-    return LabelFlips(len(np.unique(queries)), len(places), flips.effective, flips)
 
 
 def _group_tests(people: People) -> dict[str, statistics.GroupTest]:

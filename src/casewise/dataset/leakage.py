@@ -5,7 +5,7 @@ A linear classifier is asked about queries that it was not fitted on.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,26 +34,14 @@ MOST_CASES = 4_000
 LEAST_CASES = 2
 """Cases of the fitting folds that must hold a word: one case alone says nothing about others."""
 
-MOST_WORDS = 10
-"""Telling words listed for either side; of one parameter, half."""
+MOST_WORDS = 4
+"""Telling words listed for either side."""
 
 LEAST_WITH = 0.05
 """Share of the contexts that must have a parameter for it to be measured alone."""
 
 ABSENT = "∅"
 """Sign in place of a parameter that a context lacks: that, too, can give a side away."""
-
-
-@dataclass(frozen=True, slots=True)
-class TellingWord:
-    """A word whose weight has the same sign in every fold."""
-
-    word: str
-    weight: float
-    """Mean over the folds, in log-odds of safe: above 0 speaks for safe."""
-    safe: int
-    """Cases intended safe that hold it."""
-    unsafe: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +53,8 @@ class Guess:
     chance: float
     """The share of the larger side; NaN of no cases."""
     cases: int
-    words: tuple[TellingWord, ...] = ()
-    """The heaviest words of either side, those that speak for safe first."""
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The heaviest words that speak for ``safe`` and for ``unsafe``."""
 
     @property
     def beyond_chance(self) -> float:
@@ -111,8 +99,8 @@ def leakage(
         cases, groups = [cases[place] for place in np.sort(drawn)], groups[np.sort(drawn)]
     safe = np.array([case.intended == "safe" for case in cases], bool)
 
-    def guess(words: Words, most: int = MOST_WORDS) -> Guess:
-        return _guess(words.bag(), safe, groups, seed, words.names, most)
+    def guess(words: Words) -> Guess:
+        return _guess(words.bag(), safe, groups, seed, words.names)
 
     context = number_words(contexts[case.id] for case in cases)
     counts = Counter(name for case in cases for name in parameters[case.id])
@@ -122,13 +110,13 @@ def leakage(
             continue
         values = [parameters[case.id].get(name) for case in cases]
         words = number_words(ABSENT if value is None else value for value in values)
-        by_parameter[name] = guess(words, MOST_WORDS // 2)
+        by_parameter[name] = guess(words)
         lengths.append(np.where([value is None for value in values], 0, words.lengths))
     table = np.log1p(np.column_stack(lengths).astype(float))
     ranked = sorted(by_parameter.items(), key=lambda named: -np.nan_to_num(named[1].accuracy.value))
     return Leakage(
         guess(context),
-        guess(number_words(case.query for case in cases), 0),
+        _guess(number_words(case.query for case in cases).bag(), safe, groups, seed),
         _guess(table, safe, groups, seed),
         dict(ranked),
         len(np.unique(groups)),
@@ -159,7 +147,6 @@ def _guess(
     groups: IntArray,
     seed: int,
     names: Sequence[str] = (),
-    most: int = 0,
 ) -> Guess:
     """Guess sides by logistic regression (L2, C = 1) in ten folds of whole groups.
 
@@ -172,7 +159,6 @@ def _guess(
         groups: The group of each; none is split. Shape ``(n,)``.
         seed: Of the folds.
         names: Words of the columns.
-        most: Telling words of either side.
     """
     n = len(safe)
     chance = float(max(safe.mean(), 1 - safe.mean())) if n else float("nan")
@@ -192,30 +178,24 @@ def _guess(
         weights[fold, used] = fitted
     clusters = Clusters(place.astype(np.int64), len(distinct))
     accuracy = clustered_mean(right, clusters, share=True)
-    words = _telling_words(features, names, weights, safe, most) if names and most else ()
+    words = _telling_words(names, weights) if names else {}
     return Guess(accuracy, chance, n, words)
 
 
-def _telling_words(
-    table: Any, names: Sequence[str], weights: FloatArray, safe: BoolArray, most: int
-) -> tuple[TellingWord, ...]:
-    """The heaviest words among those whose weight has one sign in every fold.
+def _telling_words(names: Sequence[str], weights: FloatArray) -> dict[str, tuple[str, ...]]:
+    """The heaviest words of either side, among those whose weight has one sign in every fold.
 
     ``weights`` are NaN where a fold did not use a word. Shape ``(folds, words)``.
     """
     stable = (weights > 0).all(axis=0) | (weights < 0).all(axis=0)
     mean = np.where(stable, weights.mean(axis=0), 0.0)
     order = np.argsort(-np.abs(mean), kind="stable")
-    chosen = [
-        *[column for column in order if mean[column] > 0][:most],
-        *[column for column in order if mean[column] < 0][:most],
-    ]
-    there = np.asarray(table[:, chosen].todense() > 0)
-    sides = there[safe].sum(axis=0), there[~safe].sum(axis=0)
-    return tuple(
-        TellingWord(names[column], float(mean[column]), int(yes), int(no))
-        for column, yes, no in zip(chosen, *sides, strict=True)
-    )
+    sides = {"safe": mean[order] > 0, "unsafe": mean[order] < 0}
+    return {
+        side: tuple(names[column] for column in order[here][:MOST_WORDS])
+        for side, here in sides.items()
+        if here.any()
+    }
 
 
 def _fit(train: Any, safe: BoolArray, test: Any) -> tuple[FloatArray, IntArray, BoolArray]:

@@ -81,7 +81,7 @@ def _description(one: Description) -> Iterator[Part]:
         one.findings, f"votes and published rates of {plural(one.cases, 'case')}", one.cases
     )
     if one.voted:
-        tables = (_effects(one), _contexts(one), *_people(one))
+        tables = (_effects(one), *_people(one))
         yield from (table for table in tables if table.rows)
 
 
@@ -151,24 +151,6 @@ def _effects(one: Description) -> Table:
     return _grid("What the context does to votes (95 %, clustered by query)", found, rows)
 
 
-def _contexts(one: Description) -> Table:
-    """Share of pairs of contexts, and of cases without and with one, whose labels differ."""
-    found = {"any two contexts": one.contexts, "without and with": one.seen}
-    rows, notes = [], []
-    for name, flips in found.items():
-        # One pair is no share of pairs.
-        if flips is not None and flips.pairs > 1:
-            rows.append(Row([name, flips.queries, flips.pairs, flips.people_flips]))
-            notes.append(flips.people_flips.reason)
-    columns = [Column("of a query"), *figures(Kind.COUNT, "queries", "pairs")]
-    return Table(
-        [*columns, Column("labels differ (95 %)", Kind.ESTIMATE)],
-        rows,
-        "Do contexts of one query change what most people say?",
-        " ".join(filter(None, notes)),
-    )
-
-
 _PARTS = {"all": "all cases", "none": "no context"}
 
 
@@ -230,7 +212,7 @@ def _audit(one: Audit, *, reveal: bool) -> Iterator[Part]:
     yield from finding_lines(
         one.findings, "votes, pairs, copies, clues, texts and fields", one.cases, reveal=reveal
     )
-    yield from (table for table in (_guesses(one), _words(one), _parameters(one)) if table.rows)
+    yield from (table for table in (_guesses(one), _parameters(one)) if table.rows)
 
 
 def _guesses(one: Audit) -> Table:
@@ -247,19 +229,6 @@ def _guesses(one: Audit) -> Table:
         "How well is the intended side guessed from the surface?",
         f"Logistic regression on words that are there or not, {leaked.groups} groups of queries "
         "that share no context, in ten folds; the interval is clustered by group.",
-    )
-
-
-def _words(one: Audit) -> Table:
-    guess = one.leakage.context
-    words = guess.words if guess.beyond_chance > 0 else ()
-    columns = [Column("word"), Column("weight", Kind.CHANGE, 2)]
-    return Table(
-        [*columns, *figures(Kind.COUNT, "cases safe", "cases unsafe")],
-        [Row([word.word, word.weight, word.safe, word.unsafe]) for word in words],
-        "Words that carry the guess from the context",
-        "Weight: mean log-odds of safe over the folds, of words with one sign in all of them. "
-        "Listed where the guess is beyond chance.",
     )
 
 

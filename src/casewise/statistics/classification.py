@@ -417,14 +417,3 @@ def label_changes(
 
     changed, alone = share(right, untied & ~same), share(abs(first - second), untied & same)
     return LabelChanges(changed, alone, int(untied.sum()))
-
-
-def label_flips(safe: FloatArray, clusters: Clusters) -> Estimate:
-    """Share of pairs whose labels differ; a tie differs by half from either side, and from a tie.
-
-    Args:
-        safe: Labels of both cases of each pair. Shape ``(pairs, 2)``.
-        clusters: The query of each pair.
-    """
-    first, second = safe[:, 0], safe[:, 1]
-    return clustered_mean(first * (1 - second) + second * (1 - first), clusters, share=True)
