@@ -248,7 +248,9 @@ def python_page() -> str:
 
 def statistics_page() -> str:
     """The measures on arrays, from their docstrings."""
-    found = {name: getattr(statistics, name) for name in statistics.__all__}
+    names = sorted(name for name in vars(statistics) if not name.startswith("_"))
+    found = {name: getattr(statistics, name) for name in names}
+    found = {name: one for name, one in found.items() if not inspect.ismodule(one)}
     parts = [
         "# Statistics in Python",
         "`casewise.statistics`, made of the docstrings: arrays in, frozen results out. "

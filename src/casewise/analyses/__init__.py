@@ -24,15 +24,3 @@ for _file in iter_modules(__path__):
 def analyse(scores: Scores, *names: str) -> list[Analysis]:
     """Make analyses by name, or all; those that the runs have no data for are without lines."""
     return [ANALYSES[name](scores) for name in names or ANALYSES]
-
-
-__all__ = [
-    "ANALYSES",
-    "Analysis",
-    "Figure",
-    "Line",
-    "analyse",
-    "analysis",
-    "as_records",
-    "line_records",
-]

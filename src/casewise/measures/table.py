@@ -926,11 +926,6 @@ def check_compared(names: Iterable[str]) -> None:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
 
 
-def outcomes(family: Family) -> list[str]:
-    """Names of the shares of pairs that sum to 1."""
-    return [row.name for row in scored() if row.kind is MeasureKind.OUTCOME and family in row.of]
-
-
 def gated() -> dict[str, Measure]:
     """Measures that a gate's rule may be about, by name."""
     origins = (Origin.ANSWERS, Origin.COVERAGE)

@@ -19,22 +19,3 @@ from casewise.models.embedded import (
 )
 from casewise.models.keys import redacted, refuse_password, refuse_secret
 from casewise.models.open import TargetCheck, check_name, check_target
-
-__all__ = [
-    "InProcess",
-    "Prices",
-    "Replied",
-    "TargetCheck",
-    "TokenPlace",
-    "check_name",
-    "check_target",
-    "plain_turns",
-    "redacted",
-    "refuse_password",
-    "refuse_secret",
-    "to_output",
-    "told_of_local_models",
-    "too_long",
-    "weights_are_sound",
-    "weights_path",
-]
