@@ -80,7 +80,7 @@ def grade(
     Each reply is placed in its case: by the id that its conversation names
     (case_id, which may also be that of a card's line), else by the text of the
     query, and where several cases ask it by the context or the earlier turns.
-    What can't be told is counted, not guessed. The table goes to casewise
+    Others are counted, by reason. The table goes to casewise
     score, compare, report, gate and export. It holds no text unless --reveal.
 
     [bold]Exit status[/]: 0 done, 2 bad input, or no reply that has a case.

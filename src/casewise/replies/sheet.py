@@ -72,7 +72,7 @@ def _load_check(path: Path) -> CheckFile:
             f"{skipped} of the first {last} replies have no label: what people skip is seldom a "
             "random part, so the others are none",
             file=path,
-            expected=f"at most {MOST_SKIPPED:.0%} without; undetermined where it can't be told. "
+            expected=f"at most {MOST_SKIPPED:.0%} without; undetermined where it is neither. "
             "To label fewer, stop early: the first rows are a random sample, too",
         )
     open_strata = {one.stratum for one in replies} - {one.stratum for one in reached if one.label}
@@ -84,7 +84,7 @@ def _load_check(path: Path) -> CheckFile:
             expected="one at least of each: label further",
         )
     unclear = sum(one.label == "undetermined" for one in reached)
-    counts = {"have no label": skipped, "can't be told by people": unclear}
+    counts = {"have no label": skipped, "are labelled undetermined": unclear}
     notes = (f"{path}: {n} of {last} replies {what}; left out." for what, n in counts.items() if n)
     return CheckFile(path, reached, tuple(notes))
 

@@ -343,7 +343,7 @@ def find(evidence: Evidence, names: Iterable[str] = ()) -> tuple[str, str]:
     return next(one for one in found if one[1])
 
 
-@_finding("can't be told: broken")
+@_finding("no verdict: broken")
 def _broken(evidence: Evidence) -> str:
     states = [one.state for one in evidence.scores]
     if not any(one is not None and one.is_broken for one in states):
@@ -356,7 +356,7 @@ def _broken(evidence: Evidence) -> str:
     return f"No verdict: {lost} were not read, failed or were never asked for."
 
 
-@_finding("can't be told: no labels, all ties, too few")
+@_finding("no verdict: no labels, all ties, too few")
 def _untold(evidence: Evidence) -> str:
     score = evidence.score
     if score.mass < LOW_MASS:
@@ -384,7 +384,7 @@ _ALWAYS_SAYS = {
     False: ("Always says safe", "Always says unsafe"),
 }
 
-COULD_TURN = "can't be told: the unread could turn it"
+COULD_TURN = "no verdict: unread answers could decide it"
 
 
 @_finding(COULD_TURN)
@@ -472,7 +472,7 @@ def _unchanged(evidence: Evidence) -> str:
     known = [one for one in evidence.changes if one.is_told]
     if not known:
         why = next((one.difference.reason for one in evidence.changes), "") or "no interval"
-        return f"No verdict: whether anything changed can't be told: {why}."
+        return f"No verdict: the change is unknown: {why}."
     clauses = [
         f"{verb} {of_100(before.value)} of 100 {requests} before, {of_100(after.value)} after, "
         f"{signed_points(change)}"
@@ -611,7 +611,7 @@ class Verdict:
     @property
     def is_told(self) -> bool:
         """Tell whether there is a verdict."""
-        return not self.finding.startswith("can't be told")
+        return not self.finding.startswith("no verdict")
 
     @cached_property
     def sentence(self) -> str:
