@@ -284,7 +284,7 @@ def test_a_case_that_does_not_fit_is_never_sent(cli: Cli, tmp_path: Path) -> Non
             (
                 {"headers": {"X": "{context.sender.chanel}"}},
                 options,
-                "unknown placeholder {context",
+                "no case has {context.sender.chanel}: did you mean 'context.sender.channel'",
             ),
             ({"headers": {"X": "{query}"}}, options, "{query} stands in the header X, which takes"),
             ({}, (*options, "--delivery", "none"), "{context.sender.channel} stands in the url"),

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -33,12 +33,12 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import digest
-from casewise.errors import CasewiseError, ModelError, UsageError
+from casewise.errors import CasewiseError, ModelError, UsageError, choose_from
 from casewise.files.yaml import read_model
 from casewise.logs import TARGETS, calls_of, message_text
 from casewise.models.faults import FailedRequestError, classify
 from casewise.models.keys import MissingError, redacted
-from casewise.models.target_file import TargetFile, value_of
+from casewise.models.target_file import TargetFile
 from casewise.models.target_http import Bot, TargetAnswer
 
 SESSION = "session"
@@ -58,6 +58,14 @@ def tell_case(messages: Sequence[ChatMessage], case: Mapping[str, Any]) -> list[
     """
     *earlier, last = messages
     return [*earlier, last.model_copy(update={"metadata": {CASE: dict(case)}})]
+
+
+def _places_in(value: Any, place: str) -> Iterator[str]:
+    """Places of a part of a context, and of what it holds: ``context.sender.channel``."""
+    if value is not None:
+        yield place
+    for name, inner in value.items() if isinstance(value, Mapping) else ():
+        yield from _places_in(inner, f"{place}.{name}")
 
 
 Function = Callable[[list[dict[str, Any]]], Any]
@@ -118,16 +126,11 @@ class Target:
             )
         if not isinstance(spec, TargetFile):
             return
-        unknown = set(spec.context_parts)
-        for context in contexts if unknown else ():
-            unknown -= {
-                name for name in unknown if value_of({"context": context}, name) is not None
-            }
-        if unknown:
-            raise UsageError(
-                f"{self.given}: unknown placeholder {{{min(unknown)}}}: no context of these cases "
-                "has it"
-            )
+        wanted, known = spec.context_parts, dict[str, None]()
+        for context in contexts if wanted else ():
+            known |= dict.fromkeys(_places_in(context, "context"))
+        for name in sorted(wanted - known.keys()):
+            raise UsageError(f"{self.given}: no case has {{{name}}}: {choose_from(name, known)}")
         problems = [map(spec.unfit, cases), map(spec.unsent, conversations)]
         if problem := next(filter(None, chain(*problems)), None):
             raise UsageError(f"{self.given}: {problem}")
