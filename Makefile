@@ -14,7 +14,7 @@
 #   make published  make the tables of published outputs on the first pages anew
 #   make images  photograph the report and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
-#   make release-check  what is worth running before a release only: a study under storms, each installer, providers' clients
+#   make release-check  what is worth running before a release only: a study under storms, each installer
 #   make lock    renew requirements.lock from pyproject.toml and study/pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -65,13 +65,9 @@ style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# Clients of Anthropic and Google, in a copy of the environment: Google's takes an older tenacity than is locked.
 release-check: $(HF)
 	$(MAKE) rehearse SPEED=2
 	$(BIN)/python .ci/try_install.py
-	rm -rf build/sdks && mkdir -p build && cp -al $(VENV) build/sdks
-	build/sdks/bin/python -m pip install --disable-pip-version-check --quiet "anthropic==2.14.0"
-	build/sdks/bin/python -m pytest -q -n 2 -m sdk --no-skips tests/evaluation
 
 # With SPEED=2 its simulated people are twice as quick, and the load is double.
 SPEED ?= 1

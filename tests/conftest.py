@@ -20,7 +20,6 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import polars as pl
 import pytest
 from hypothesis import settings
-from support.sdks import skip_without
 from support.secret import KEY, found_in, planted
 from support.starts import command
 
@@ -51,12 +50,6 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Option for where everything that a test needs is there."""
     parser.addoption("--no-skips", action="store_true", help="a test that is skipped fails")
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test of a provider whose package is missing."""
-    for mark in item.iter_markers("sdk"):
-        skip_without(*mark.args)
 
 
 @pytest.fixture(scope="session")

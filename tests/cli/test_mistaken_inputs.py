@@ -137,6 +137,7 @@ TABLE = [
     (f"run {MODEL} --deployment customer-support", "respond"),
     (f"run {MODEL} --grader openai/gpt-4o", "needs replies to grade"),
     ("run -m openai/b --protocol respond --grader rulez", "which provider? Write PROVIDER/rulez"),
+    ("run -m openai/b --protocol respond --grader openai/a,rules", "give rules, a model as"),
     (f"run {MODEL} --address 1.2.3.4:5", "--engine ray"),
     (f"run {MODEL} --model-base-url nonsense", "nonsense"),
     (f"run {MODEL} --generate reasoning_efort=high", "did you mean 'reasoning_effort'"),

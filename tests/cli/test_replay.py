@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, Cli
 from support.actors import REFUSAL, comply
 from support.fake_openai import FakeServer, Raw
-from support.planted import CANARY, places
+from support.planted import CANARY
 from support.refusals import refused
 from support.replayed import (
     GRADER,
@@ -25,7 +25,7 @@ from support.replayed import (
     refusing,
     write_talks,
 )
-from support.secret import KEY
+from support.secret import KEY, found_in
 
 OLD_REFUSED = {3, 4, 5}
 NEW_REFUSED = {0, 1, 2, 3}
@@ -272,9 +272,9 @@ def test_nothing_of_a_withheld_run_holds_a_text(
     assert CANARY in json.dumps(done.requests)
     assert CANARY not in done.stdout + done.stderr
     (tmp_path / "talks.jsonl").unlink()
-    assert places(tmp_path) == []
+    assert found_in(tmp_path, CANARY) == []
     for secret in (SECRET, PERSON, PASSWORD):
-        assert places(tmp_path, secret) == []
+        assert found_in(tmp_path, secret) == []
         assert secret not in done.stdout + done.stderr
     assert "sends 30 requests to openai-api/fake/new and 60 requests to openai-api/fake/grader" in (
         done.stderr
@@ -286,7 +286,7 @@ def test_texts_are_shown_on_request(replay: Replay, tmp_path: Path) -> None:
     assert f"asked: {query(7)}" in done.stdout
     assert f"after: {REFUSAL}" in done.stdout
     assert query(8) not in done.stdout
-    assert places(tmp_path / "logs", query(8)) != []
+    assert found_in(tmp_path / "logs", query(8)) != []
 
 
 def test_a_model_grades_both_replies(replay: Replay) -> None:

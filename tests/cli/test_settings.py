@@ -97,19 +97,3 @@ def test_a_grader_is_not_set(cli: Cli, tmp_path: Path) -> None:
     assert grader
     assert all("reasoning_effort" not in one for one in grader)
     assert variants(tmp_path / "logs") == ["greedy;reasoning_effort=high"]
-
-
-def test_a_sweep_of_one_model_twice(cli: Cli, tmp_path: Path) -> None:
-    """Each of several mappings of settings is a run of its own."""
-    write_questions(tmp_path / "cases.jsonl", CASES)
-    (tmp_path / "sweep.yaml").write_text(
-        f"- {{model: {MODEL}, cases: cases.jsonl, protocol: binary,\n"
-        "   generate: [none, {reasoning_effort: high}, {top_p: 0.5, reasoning_effort: low}]}\n"
-    )
-    with FakeServer(answer) as server:
-        done = cli("run", "sweep.yaml", env=environment(server))
-        assert done.returncode == 0, done.stderr
-    assert (len(server.requests), len(bodies(server))) == (3 * CASES, 3)
-    assert variants(tmp_path / "logs/sweep") == [
-        *("greedy", "greedy;reasoning_effort=high", "greedy;reasoning_effort=low;top_p=0.5"),
-    ]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from conftest import Cli, clean_env
 from polars.testing import assert_frame_equal
-from support.fake_batches import AnthropicBatches, BatchServer
+from support.fake_batches import BatchServer
 from support.fake_openai import Answer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
@@ -121,26 +121,6 @@ def test_a_batch_that_cannot_be_created_ends_the_run(cli: Cli, tmp_path: Path, c
         assert "a batch failed" in done.stderr
         assert cli(*arguments(cases), env=environment(server)).returncode == 0
     assert set(cw.judgements(tmp_path / "logs")["status"]) == {"ok"}
-
-
-@pytest.mark.sdk("anthropic")
-def test_a_refused_request_of_a_batch_is_that_case_alone(
-    cli: Cli, tmp_path: Path, cases: Path
-) -> None:
-    """Its neighbours' answers came with it, and are kept."""
-
-    def answer(request: dict[str, Any]) -> Answer:
-        return 400 if "question 7" in str(request["messages"]) else safe(request)
-
-    with AnthropicBatches(answer) as server:
-        env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.port}"}
-        command = ["anthropic/claude-x" if one == MODEL else one for one in arguments(cases)]
-        done = cli(*command, env=env)
-        assert len(server.requests) == CASES, done.stderr
-    assert done.returncode == 1, done.stderr
-    assert "12 judgements" in done.stderr
-    counted = cw.judgements(tmp_path / "logs")["status"].value_counts(sort=True)
-    assert counted.rows() == [("ok", CASES - 1), ("error", 1)]
 
 
 @pytest.mark.slow

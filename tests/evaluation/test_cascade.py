@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from conftest import Cli
 from support.actors import REFUSAL, asked, text_of, write_cases
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import FakeServer
 from support.replayed import NEW, conversation, of_model, query, refusing, write_talks
 from support.scores import model_rows
 
@@ -90,26 +90,6 @@ def test_the_estimate_of_a_grader_of_doubted_replies(tmp_path: Path) -> None:
     assert tokens[1][0] == pytest.approx(tokens[0][0] * 0.19, rel=0.01)
 
 
-def test_replies_whose_grader_is_lost_are_counted_as_spent(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", QUERIES)
-
-    def broke(request: dict[str, Any]) -> Answer:
-        return 402 if request["model"] == "judge" else act(request)
-
-    # A request of the fake server takes 100 tokens in and 5 out: ten cents.
-    prices = [one for name in ("", "grader-") for one in (f"--{name}price-in", "1000")]
-    prices += [one for name in ("", "grader-") for one in (f"--{name}price-out", "0")]
-    command = (*RESPOND, "--grader", "openai-api/other/judge", *prices, "--log-dir", "logs")
-    with FakeServer(broke) as server:
-        env = server.env | {"OTHER_API_KEY": "another-key-of-mine", "OTHER_BASE_URL": server.url}
-        assert cli(*command, env=env).returncode in (1, 2)
-        spent = 0.1 * len(to(server, "m"))
-        assert spent > 0
-        said = cli(*command, "--max-cost", f"{spent:.2f}", env=env).stderr
-        assert f"${spent:.2f} of it spent before" in " ".join(said.split())
-        assert 0.1 * len(to(server, "m")) == spent
-
-
 # --- replies that were given elsewhere ------------------------------------------------------
 
 
@@ -153,17 +133,3 @@ def test_a_replay_grades_what_is_doubted_of_old_and_new(cli: Cli, tmp_path: Path
     rows = pl.read_csv(tmp_path / "logs" / "replay.csv").sort("line")
     assert rows["before_response_class"].to_list() == ["partial"] * 2 + ["refusal"] * 6
     assert rows["after_response_class"].to_list() == ["refusal"] * 7 + ["partial"]
-
-
-# --- wrong use ------------------------------------------------------------------------------
-
-
-def test_a_wrong_grader(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", 1)
-    write_talks(tmp_path / "talks.jsonl", [conversation(1)])
-    for command in (RESPOND, ("replay", "talks.jsonl", "-m", NEW)):
-        for grader in (f"{JUDGE},rules", f"rules,{JUDGE},openai-api/fake/b"):
-            ended = cli(*command, "--grader", grader)
-            assert ended.returncode == 2
-            said = " ".join(ended.stderr.split())
-            assert f"--grader {grader}: give rules, a model as PROVIDER/NAME, or rules,PR" in said

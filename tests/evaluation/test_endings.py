@@ -149,22 +149,6 @@ def test_scores_of_a_run_that_was_killed(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_kept_of_a_folder_that_is_deleted(server: Held, tmp_path: Path) -> None:
-    """The next answers end the run, which counts what is there."""
-    process = start(tmp_path, server)
-    until_held(process, server, tmp_path / "my logs", AT_ONCE)
-    (running,) = (tmp_path / "my logs").glob("*.running")
-    running.unlink()
-    server.free.set()
-    _, err = process.communicate()
-    assert process.returncode == 2, err
-    assert "Traceback" not in err
-    assert f"kept: 0 of {CASES} judgements, in my logs" in err
-    # Those in flight when it was deleted, and few that were on their way.
-    assert len(server.requests) <= STOP_AT + 3 * AT_ONCE
-
-
-@pytest.mark.slow
 def test_the_second_run_is_refused(server: Held, tmp_path: Path) -> None:
     """Before it asks anything; a kill of the first lets the next go on at once."""
     first = start(tmp_path, server)

@@ -113,17 +113,6 @@ def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
         assert ends in shown
 
 
-def test_an_export_withholds_what_a_tool_was_asked(spoke: tuple[Path, FakeServer]) -> None:
-    folder, _ = spoke
-    cli = cli_in(folder)
-    for options in (("--out", "t.csv"), ("--out", "r.csv", "--reveal")):
-        done = cli("export", "logs", *options)
-        assert done.returncode == 0, done.stderr
-    assert (folder / "t.csv").read_text("utf-8").count("tool_call") >= 3
-    assert "find_order" in (folder / "r.csv").read_text("utf-8")
-    assert "find_order" not in (folder / "t.csv").read_text("utf-8")
-
-
 def test_another_prompt_is_another_condition(cli: Cli, tmp_path: Path) -> None:
     """Each is asked anew; the first, in the end, is not."""
     deeds = {query: "refuses" for query, _, _ in QUERIES.values()}

@@ -111,13 +111,6 @@ def test_the_same_pairs_are_ranked_by_a_judges_score(ranked: Path) -> None:
     assert beside["same_in_both_orders"] is None
 
 
-def test_the_table_stands_beside_the_others(ranked: Path) -> None:
-    done = cli_in(ranked)("score", "logs", "--all")
-    assert done.returncode == 0, done.stderr
-    assert "Which of two contexts of a query is the more appropriate" in done.stdout
-    assert "by its score" in done.stdout
-
-
 def test_a_gate_holds_it_to_a_limit(ranked: Path) -> None:
     rule = {
         "measure": "ranked_as_labels",

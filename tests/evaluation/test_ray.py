@@ -164,28 +164,9 @@ def test_a_run_of_one_process_goes_on_in_shards(
     assert Counter(map(question, server.requests)) == dict.fromkeys(range(CASES), 2)
 
 
-STOPPED = """
-from pathlib import Path
-from casewise.runs import ClusterOptions, Observers, make_plan, run_cells
-
-def stop(_):
-    raise KeyboardInterrupt
-
-cells = make_plan({given}).cells
-try:
-    run_cells(cells, Path("logs"), cluster=ClusterOptions({address!r}, shard_size=15),
-              observers=Observers(judgement=stop))
-except KeyboardInterrupt:
-    import ray
-    print("stopped", ray.is_initialized(), flush=True)
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.cluster
-def test_errors_of_shards_and_of_their_observers(
-    cli_process: Cli, tmp_path: Path, cluster: RayCluster
-) -> None:
+def test_errors_of_shards(cli_process: Cli, tmp_path: Path, cluster: RayCluster) -> None:
     with FakeServer(answer) as server:
         on_ray = ("--engine", "ray", "--address", cluster.address)
         (tmp_path / "logs").mkdir()
@@ -194,14 +175,6 @@ def test_errors_of_shards_and_of_their_observers(
         assert done.returncode == 1
         assert "not finished: openai-api/fake/m: [Errno " in done.stderr
         assert "is lost" not in done.stderr
-        (tmp_path / "logs/shards").unlink()
-        model = {"model": "openai-api/fake/m", "model_base_url": server.url}
-        given = model | {"cases": "cases.jsonl", "protocol": "binary"}
-        code = STOPPED.format(given=given, address=cluster.address)
-        start = Start([], tmp_path, clean_env() | ENV, first=code)
-        until(lambda: start.returncode is not None or "stopped" in start.line(), start)
-        out, err = start.communicate()
-        assert out.startswith("stopped False"), err
 
 
 def test_without_ray(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,23 +69,6 @@ def test_a_changed_file_is_not_taken_for_the_old_one(cli: Cli, tmp_path: Path) -
     assert len(model_rows(cli("score", "my logs", "--format", "json").stdout)) == 2
 
 
-def test_other_options_in_the_same_folder(cli: Cli, cases: Path) -> None:
-    """Runs of one folder are told apart, and what one judged is not counted for another."""
-    with FakeServer(lambda request: "Judgement: safe") as server:
-        command = [*arguments(cases), "--limit", "3"]
-        for extra in ([], ["--ablate", "sender"], ["--delivery", "none"]):
-            done = cli(*command, *extra, env=server.env)
-            assert done.returncode == 0, done.stderr
-            assert "judged before" not in done.stderr
-        assert len(server.requests) == 9
-        done = cli(*command, env=server.env)
-        assert "going on: 3 of 3 were judged before" in done.stderr
-        assert len(server.requests) == 9
-    scores = model_rows(cli("score", "my logs", "--format", "json").stdout)
-    found = sorted((score["ablation"] or "", score["delivery"], score["n"]) for score in scores)
-    assert found == [("", "judge", 3), ("", "none", 3), ("sender", "judge", 3)]
-
-
 def test_a_choice_of_cases(cli: Cli, tmp_path: Path) -> None:
     """Cases by category, tag or id are a run of their own, that goes on by itself."""
     about = {

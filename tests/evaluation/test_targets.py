@@ -30,7 +30,7 @@ from support.bots import (
 )
 from support.fake_openai import Raw
 from support.fault_runs import write_questions
-from support.planted import CANARY, places, write_planted_cases
+from support.planted import CANARY, write_planted_cases
 from support.scores import model_rows
 from support.secret import KEY, found_in
 
@@ -508,5 +508,6 @@ def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:
         said += done.stdout + done.stderr
     assert CANARY not in said
     assert found_in(tmp_path) == []
-    kept = {place.removeprefix(f"{tmp_path.name}/").partition("/")[0] for place in places(tmp_path)}
+    found = found_in(tmp_path, CANARY)
+    kept = {place.removeprefix(f"{tmp_path}/").partition("/")[0] for place in found}
     assert kept == {"cases.jsonl", "logs"}

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 from conftest import Cli
 from support.actors import asked, comply, write_cases
 from support.fake_openai import FakeServer, _text
@@ -47,22 +46,6 @@ def test_replies_are_counted_in_every_view(cli: Cli, tmp_path: Path) -> None:
     assert said in " ".join(text.split())
 
 
-def test_of_a_script_the_turns_that_were_cut(cli: Cli, tmp_path: Path) -> None:
-    def answer(request: dict[str, Any]) -> Any:
-        turns = sum(one["role"] == "user" for one in request["messages"])
-        return _text("Here is what is known of it. Ther") | (LENGTH if turns == 2 else {})
-
-    with FakeServer(answer) as server:
-        done = cli(
-            *("run", "-m", "openai-api/fake/m", "--deployment", "customer-support"),
-            *("--protocol", "respond", "--log-dir", "logs"),
-            env=server.env,
-        )
-    assert done.returncode == 0, done.stderr
-    script = cw.judgements(tmp_path / "logs").filter(pl.col("category") == "script")
-    assert script["cut"].to_list() == [place == 1 for place in range(len(script))]
-
-
 def test_a_judges_cut_answer_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 2)
 
@@ -86,10 +69,3 @@ def test_one_token_of_a_probability_is_no_cut(cli: Cli, tmp_path: Path) -> None:
         told = run(cli, server, "--protocol", "probability")
     assert "token limit" not in told
     assert cw.judgements(tmp_path / "logs")["cut"].to_list() == [False] * 2
-
-
-def test_a_dry_run_counts_usual_replies(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", 2)
-    command = ("run", "-m", "openai/gpt-4o", "--cases", "cases.jsonl", "--protocol", "respond")
-    assert "4,000" in cli(*command, "--dry-run").stdout
-    assert "800" in cli(*command, "--dry-run", "--max-tokens", "200").stdout

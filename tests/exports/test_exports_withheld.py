@@ -9,9 +9,9 @@ import pytest
 from conftest import Cli, cli_in
 from inspect_ai.log import EvalError, EvalScore, list_eval_logs, read_eval_log, write_eval_log
 from inspect_ai.model import ModelUsage
-from support.planted import CANARY, PlantedServer, places, write_planted_cases
+from support.planted import CANARY, PlantedServer, write_planted_cases
 from support.scores import analysed
-from support.secret import KEY
+from support.secret import KEY, found_in
 from support.tables import judgement, table
 
 import casewise as cw
@@ -38,7 +38,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             done = cli_in(folder)(*command, env=server.env)
             assert done.returncode in (0, 1), done.stderr
     assert {"ok", "unparsed", "error"} <= set(cw.judgements(folder / "logs")["status"])
-    assert places(folder / "logs")
+    assert found_in(folder / "logs", CANARY)
     return folder / "logs"
 
 
@@ -54,16 +54,16 @@ def export(cli: Cli, logs: Path, form: str, *options: str) -> tuple[Path, str]:
 @pytest.mark.parametrize("form", WITHHELD)
 def test_withheld_by_default(cli_inside: Cli, tmp_path: Path, logs: Path, form: str) -> None:
     out, said = export(cli_inside, logs, form)
-    assert places(tmp_path / out) == []
+    assert found_in(tmp_path / out, CANARY) == []
     assert "Content warning" not in said
 
 
 @pytest.mark.parametrize("form", REVEALED)
 def test_revealed_on_request(cli_inside: Cli, tmp_path: Path, logs: Path, form: str) -> None:
     out, said = export(cli_inside, logs, form, "--reveal")
-    found = places(tmp_path / out)
+    found = found_in(tmp_path / out, CANARY)
     assert found
-    assert not any(place.endswith("in its name") for place in found)
+    assert not any(place.endswith(": its name") for place in found)
     assert said.count("Content warning") == 1
 
 
@@ -179,9 +179,9 @@ def test_redacted_logs_keep_their_form(cli_inside: Cli, tmp_path: Path, logs: Pa
             assert texts[sample.id].model_usage == sample.model_usage
     home = logs.parent
     for secret in (str(home), "127.0.0.1"):
-        assert places(logs, secret)
+        assert found_in(logs, secret)
     for secret in (str(home), KEY, "127.0.0.1", "/tmp"):
-        assert places(folder, secret) == []
+        assert found_in(folder, secret) == []
 
 
 def test_what_is_not_known_does_not_pass(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
@@ -221,7 +221,7 @@ def test_what_is_not_known_does_not_pass(cli_inside: Cli, tmp_path: Path, logs: 
     write_eval_log(log, str(tmp_path / f"{CANARY}.eval"))
     done = cli_inside("export", f"{CANARY}.eval", "--to", "redacted-logs", "--out", "out")
     assert done.returncode == 0, done.stderr
-    assert places(tmp_path / "out") == []
+    assert found_in(tmp_path / "out", CANARY) == []
     (redacted,) = list_eval_logs(str(tmp_path / "out"))
     assert read_eval_log(redacted).eval.model.startswith("hf/step-100/path-")
 

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 from conftest import forget_models
 from inspect_ai._cli.main import inspect
-from inspect_ai.analysis import evals_df, samples_df
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 from support.fake_openai import FakeServer
 from support.inspected import CASES, EPOCHS, PROTOCOLS, serving
@@ -70,17 +69,6 @@ def said(arguments: list[str]) -> str:
     forget_models()
     assert done.exit_code == 0, done.output
     return done.stdout
-
-
-def test_its_data_frames_hold_every_sample(logs: dict[str, Path]) -> None:
-    folder = str(logs["score"].parent)
-    evals = evals_df(folder, quiet=True)
-    assert sorted(evals["task_name"]) == ["judge"] * 4 + ["respond"]
-    assert set(evals["completed_samples"]) == {CASES * EPOCHS}
-    samples = samples_df(folder, quiet=True)
-    assert len(samples) == len(PROTOCOLS) * CASES * EPOCHS
-    assert samples["score_read_answers"].notna().sum() == 4 * CASES * EPOCHS
-    assert samples["score_grade_reply"].notna().sum() == CASES * EPOCHS
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -8,12 +8,11 @@ import email
 import email.policy
 import json
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from support.fake_openai import Answer, FakeServer, Raw
+from support.fake_openai import FakeServer, Raw
 
 
 @dataclass
@@ -149,68 +148,6 @@ def _shown(batch: FakeBatch) -> dict[str, Any]:
         "status": batch.status,
         "request_counts": {"total": len(batch.lines), "completed": done, "failed": 0},
     }
-
-
-class AnthropicBatches(FakeServer):
-    """Anthropic's Message Batches on loopback: an error is that of its request alone."""
-
-    def __init__(self, answer: Callable[[dict[str, Any]], Answer]) -> None:
-        super().__init__(answer)
-        self.results: dict[str, list[bytes]] = {}
-
-    def handler(self) -> type[BaseHTTPRequestHandler]:
-        """What answers each connection."""
-        server = self
-
-        class Handler(super().handler()):  # type: ignore[misc]
-            def do_POST(self) -> None:  # noqa: N802
-                sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["requests"]
-                with server.lock:
-                    server.requests += [one["params"] for one in sent]
-                    name = f"b{len(server.results)}"
-                    server.results[name] = [server.result(one) for one in sent]
-                self._send(200, self._shown(name))
-
-            def do_GET(self) -> None:  # noqa: N802
-                name, *rest = self.path.partition("/batches/")[2].split("/")
-                if rest:
-                    self._send_raw(Raw(200, b"\n".join(server.results[name]), _LINES))
-                else:
-                    self._send(200, self._shown(name))
-
-            def _shown(self, name: str) -> dict[str, Any]:
-                counts = dict.fromkeys(("canceled", "errored", "expired", "processing"), 0)
-                place = f"http://127.0.0.1:{server.port}/v1/messages/batches/{name}/results"
-                return {
-                    "id": name,
-                    "type": "message_batch",
-                    "processing_status": "ended",
-                    "request_counts": counts | {"succeeded": len(server.results[name])},
-                    "created_at": "2026-01-01T00:00:00Z",
-                    "expires_at": "2026-01-02T00:00:00Z",
-                    "results_url": place,
-                }
-
-        return Handler
-
-    def result(self, sent: dict[str, Any]) -> bytes:
-        """Line of a request's result."""
-        answer = self.answer(sent["params"])
-        if isinstance(answer, int):
-            error = {"type": "invalid_request_error", "message": "no"}
-            result = {"type": "errored", "error": {"type": "error", "error": error}}
-        else:
-            message: dict[str, Any] = {
-                "id": "m",
-                "type": "message",
-                "role": "assistant",
-                "stop_reason": "end_turn",
-            }
-            message |= {"model": sent["params"]["model"], "stop_sequence": None}
-            message |= {"content": [{"type": "text", "text": answer}]}
-            usage = {"input_tokens": 100, "output_tokens": 5}
-            result = {"type": "succeeded", "message": message | {"usage": usage}}
-        return json.dumps({"custom_id": sent["custom_id"], "result": result}).encode()
 
 
 _LINES = {"Content-Type": "application/x-jsonl"}

@@ -1,15 +1,12 @@
 """A run with a string planted in every text, and a search that looks inside files for it."""
 
-import base64
 import json
 import re
-import zipfile
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import inspect_ai.log  # noqa: F401  teaches zipfile the compression of logs
-import polars as pl
 from support.fake_openai import Answer, FakeServer
 from support.secret import KEY
 
@@ -91,42 +88,3 @@ def write_planted_cases(path: Path, queries: int = 12) -> Path:
             lines.append(json.dumps(record))
     path.write_text("\n".join(lines), "utf-8")
     return path
-
-
-def places(root: Path, needle: str = CANARY) -> list[str]:
-    """Where the needle stands: in names, in bytes, and in what zip and Parquet files compress."""
-    files = sorted(root.rglob("*")) if root.is_dir() else [root]
-    found = []
-    for file in files:
-        inside = file.relative_to(root.parent).as_posix()
-        if needle in inside:
-            found.append(f"{inside}: in its name")
-        if not file.is_file():
-            continue
-        for part, content in _contents(file):
-            if any(form in content for form in _written(needle)):
-                found.append(f"{inside}{part}")
-    return found
-
-
-def _written(needle: str) -> list[bytes]:
-    """The needle as text, in UTF-16, in hexadecimals, and in base64 at any offset."""
-    plain = needle.encode()
-    forms = [plain, needle.encode("utf-16-le"), plain.hex().encode()]
-    for offset in range(3 if len(needle) > 12 else 0):
-        whole = base64.b64encode(b"x" * offset + plain)
-        forms.append(whole[4 if offset else 0 : len(whole) - 4])
-    return forms
-
-
-def _contents(file: Path) -> list[tuple[str, bytes]]:
-    parts = [("", file.read_bytes())]
-    if file.suffix == ".eval":
-        with zipfile.ZipFile(file) as archive:
-            parts += [
-                (f"!{name}", name.encode() + archive.read(name)) for name in archive.namelist()
-            ]
-    if file.suffix == ".parquet":
-        parts.append(("!values", pl.read_parquet(file).write_json().encode()))
-        parts.append(("!metadata", json.dumps(pl.read_parquet_metadata(file)).encode()))
-    return parts

@@ -3,7 +3,6 @@
 import base64
 import gzip
 import json
-import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,32 +24,25 @@ MOST, MOST_ROWS = 64 << 20, 100_000
 
 def found_in(root: Path, needle: str = KEY) -> list[str]:
     """Where a needle stands: in names, and in files, in what they compress, and in base64."""
-    # A short one's base64 is four letters, which stand in some log's random names by chance.
-    assert len(needle) >= 12
     forms = _written(needle)
     found = []
-    for folder, folders, names in _walk(root):
-        found += [f"{folder / name}: its name" for name in (*folders, *names) if needle in name]
-        for name in names:
-            path = folder / name
-            if path.is_symlink() or not path.is_file():
-                continue
-            for part, content in _parts(path):
-                if any(form in content for form in forms):
-                    found.append(f"{path}{part}")
+    for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
+        if needle in path.name:
+            found.append(f"{path}: its name")
+        if path.is_symlink() or not path.is_file():
+            continue
+        for part, content in _parts(path):
+            if any(form in content for form in forms):
+                found.append(f"{path}{part}")
     return found
-
-
-def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    for folder, folders, names in os.walk(root):
-        yield Path(folder), folders, names
 
 
 def _written(needle: str) -> list[bytes]:
     """As text, in UTF-16, in hexadecimals, and in base64 at any offset."""
     plain = needle.encode()
     forms = [plain, needle.encode("utf-16-le"), plain.hex().encode()]
-    for offset in range(3):
+    # A short one's base64 is four letters, which stand in some log's random names by chance.
+    for offset in range(3 if len(needle) >= 12 else 0):
         whole = base64.b64encode(b"x" * offset + plain)
         forms.append(whole[4 if offset else 0 : len(whole) - 4])
     return forms
