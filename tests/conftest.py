@@ -264,9 +264,14 @@ def _collect_what_is_left_open() -> None:
 
 
 @pytest.fixture(autouse=True)
-def collected(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Collect after a test and its other fixtures: the first to begin is the last to end."""
+def collected(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Collect after a test and its other fixtures: the first to begin is the last to end.
+
+    Records of the log outlive the test, and an error in one holds all that its functions held.
+    """
     yield
+    for record in caplog.get_records("call"):
+        record.exc_info = None
     request.node.funcargs.clear()
     _collect_what_is_left_open()
 

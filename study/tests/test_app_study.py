@@ -277,7 +277,7 @@ def test_the_command_serves_and_keeps_what_kill_leaves(tmp_path: Path, cli_insid
     server.process.send_signal(signal.SIGINT)
     _, said = server.process.communicate(20)
     assert server.process.returncode == 0
-    assert "of 2 places 1 are free, 1 held" in said
+    assert "2 places: 1 free, 1 held" in said
     done = cli_inside("annotate", "purge", path.name, rater[1])
     assert (done.returncode, done.stdout) == (0, "")
     assert "deleted" in done.stderr

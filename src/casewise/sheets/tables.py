@@ -118,9 +118,11 @@ def count(n: float | None) -> str:
 
 
 def plural(n: int, noun: str) -> str:
-    """A count with its noun: ``1 case``, ``2 cases``, ``2 queries``."""
+    """A count with its noun: ``1 case``, ``2 cases``, ``2 queries``, ``2 people``."""
     if n == 1:
         return f"1 {noun}"
+    if noun == "person":
+        return f"{n} people"
     has_ies = noun[-1] == "y" and noun[-2] not in "aeiou"
     return f"{n} {noun[:-1]}ies" if has_ies else f"{n} {noun}s"
 

@@ -66,7 +66,7 @@ def test_cases_without_a_side_are_told_of_and_found_from_elsewhere(cli: Cli, fol
     text = (folder / "cases.jsonl").read_text("utf-8").replace(', "intended": "unsafe"', "", 1)
     (folder / "cases.jsonl").write_text(text, "utf-8")
     found = plan(cli, "--votes", "2", out="a/b/my study.yaml")
-    assert "1 cases have no intended side" in found["notes"][0]
+    assert "without an intended side: 1 case." in found["notes"][0]
     study = read_yaml(folder / "a/b/my study.yaml")
     assert (study["cases"], study["id"]) == ("../../cases.jsonl", "my-study")
     assert len(study["design"]["cells"]) == 17
@@ -79,8 +79,9 @@ def test_votes_without_an_intention_are_no_arm_and_what_to_map_is_named(
     write_cases(folder, voted)
     done = cli("annotate", "plan", "cases.jsonl", "--out", "study.yaml")
     assert done.returncode == 2
-    assert "6 contexts of cases.jsonl don't say it" in " ".join(done.stderr.split())
-    assert "map the column that does to intended" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    assert "6 contexts of cases.jsonl without an intended side" in said
+    assert "add intended: {column: NAME, safe: [WORD], unsafe: [WORD]} to the mapping" in said
 
 
 def test_sequential_collection_is_planned_with_what_it_saves_and_costs(

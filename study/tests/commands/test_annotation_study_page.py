@@ -117,6 +117,6 @@ def served_and_judged(arguments: list[str], folder: Path) -> list[str]:
     finally:
         process.send_signal(signal.SIGINT)
         said = process.communicate(30)[1]
-    assert "of 6 places 0 are free, 0 held" in said
+    assert "6 places: 0 free, 0 held" in said
     assert " POST /page/{number} 303 " in (folder / "requests.log").read_text("utf-8")
     return accounts

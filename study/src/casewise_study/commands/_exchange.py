@@ -10,7 +10,7 @@ import typer
 from casewise.cli import note, working, write_out
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, new_file, read_text
-from casewise.sheets import money
+from casewise.sheets import money, plural
 from casewise_study.commands.shared import (
     DatabaseOption,
     StudyFile,
@@ -69,7 +69,7 @@ def blocks(
     with new_file(to) as new:
         new.write_bytes(content)
     write_out(f"{to}\n")
-    note(f"{len(study.design.blocks)} blocks: one a person, whose arms the people don't see")
+    note(f"{plural(len(study.design.blocks), 'block')}: one a person, who doesn't see the arms")
 
 
 def prolific(
@@ -186,7 +186,7 @@ def links(
             query = urlencode({"participant": account, "signature": keys.signature(account)})
             rows.append((account, study_url(url, query)))
     _write_private(to, csv_text(("id", "link"), rows).encode())
-    note(f"{len(rows)} links, each of which admits one person: keep them to yourself")
+    note(f"{plural(len(rows), 'link')}, each of which admits one person: keep them to yourself")
 
 
 def _write_private(to: Path, content: bytes) -> None:
@@ -227,8 +227,8 @@ def reconcile(
         made = store.reconcile({key(account): word for account, word in said.items()})
         progress = store.progress()
     note(
-        f"{made.confirmed} people confirmed, {made.released} lost a place, {made.placed} got one "
-        "that was released"
+        f"{plural(made.confirmed, 'person')} confirmed, {made.released} lost a place, "
+        f"{made.placed} got one that was released"
     )
     write_out(f"{to_collect(study, progress)}\n")
 

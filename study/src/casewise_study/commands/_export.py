@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from casewise.cli import note, out, working, write_out
 from casewise.errors import UsageError
-from casewise.sheets import terminal
+from casewise.sheets import plural, terminal
 from casewise_study.commands.shared import DatabaseOption, ResultFormat, StudyFile, open_store
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
@@ -38,15 +38,16 @@ def results_renderable(results: Results) -> RenderableType:
     tables = card_tables(results)
     remarks = [NO_INTERVALS] if is_sequential else []
     if results.turned:
-        remarks.append(f"{len(results.turned)} labels turn without flagged people: data-card.md")
+        turned = plural(len(results.turned), "label")
+        remarks.append(f"without flagged people turned: {turned} (data-card.md)")
     if met < len(results.cells):
-        remarks.append(f"{len(results.cells) - met} cells have fewer votes than planned")
+        remarks.append(f"fewer votes than planned: {plural(len(results.cells) - met, 'cell')}")
     return terminal(
-        f"{study.title}: {funnel.votes} counted votes of {funnel.people} people "
-        f"({funnel.came} came)",
-        f"{met} of {len(results.cells)} cells {'were decided or ' if is_sequential else ''}have "
-        f"their {study.votes} votes",
-        f"flagged: {funnel.flagged_any} people ({flagged})",
+        f"{study.title}: {plural(funnel.votes, 'counted vote')} of "
+        f"{plural(funnel.people, 'person')} ({funnel.came} came)",
+        f"{met} of {plural(len(results.cells), 'cell')} "
+        f"{'decided or ' if is_sequential else ''}with {plural(study.votes, 'vote')}",
+        f"flagged: {plural(funnel.flagged_any, 'person')} ({flagged})",
         "",
         *(replace(tables[name], title=title) for name, title in _TITLES.items()),
         *remarks,

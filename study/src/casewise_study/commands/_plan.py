@@ -13,6 +13,7 @@ from casewise.cli import note, working
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.files import quoted
+from casewise.sheets import plural
 from casewise.statistics import LEAST_VOTES
 from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_savings
 from casewise_study.commands.shared import ResultFormat
@@ -120,31 +121,11 @@ def plan(
 
     casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
     """  # noqa: E501
-    if to.suffix not in (".yaml", ".yml"):
-        raise UsageError(f"--out {to}: a study is YAML; end its name in .yaml")
-    if to.exists() and not force:
-        raise UsageError(f"{to} exists: --force overwrites it, or choose another name")
     source: str | Path = file if file in (STARTER, CASEBENCH) else Path(file)
-    if isinstance(source, Path) and to.exists() and to.samefile(source):
-        raise UsageError(f"{to}: would overwrite the cases")
-    try:
-        paid = Pay(
-            currency=currency,
-            per_hour=pay,
-            seconds_per_task=seconds,
-            minutes_besides=minutes_besides,
-            fee=fee,
-        )
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        raise UsageError(
-            f"--currency, --pay, --seconds, --minutes-besides, --fee: {detail['input']}: "
-            f"{detail['msg'][0].lower()}{detail['msg'][1:]}"
-        ) from None
-    asker = {"by": by, "contact": contact, "ethics": ethics}
+    _check_place(to, source, force=force)
     with working("reading the cases"):
         made = open_cases(source)
-    with working(f"dealing {len(made.cases)} cases to people"):
+    with working(f"dealing {plural(len(made.cases), 'case')} to people"):
         study = plan_study(
             made,
             source,
@@ -157,9 +138,11 @@ def plan(
             attention=attention,
             seed=seed,
             platform=platform,
-            pay=paid,
+            pay=_pay(pay, currency, fee, seconds, minutes_besides),
             language=language,
-            **{name: (text or "").strip() or None for name, text in asker.items()},
+            by=_given(by),
+            contact=_given(contact),
+            ethics=_given(ethics),
             keep_until=keep_until.date() if keep_until else None,
         )
         write_study(study, to)
@@ -169,6 +152,38 @@ def plan(
     planned = PlanSheet(study, made, even, forecast(study, dropout), dropout, drawn)
     print_plan(planned, format)
     _say_next(planned, to)
+
+
+def _check_place(to: Path, source: str | Path, *, force: bool) -> None:
+    if to.suffix not in (".yaml", ".yml"):
+        raise UsageError(f"--out {to}: a study is YAML; end its name in .yaml")
+    if to.exists() and not force:
+        raise UsageError(f"{to} exists: --force overwrites it, or choose another name")
+    if isinstance(source, Path) and to.exists() and to.samefile(source):
+        raise UsageError(f"{to}: would overwrite the cases")
+
+
+def _pay(
+    per_hour: float, currency: str, fee: float, seconds: float | None, minutes: float | None
+) -> Pay:
+    try:
+        return Pay(
+            currency=currency,
+            per_hour=per_hour,
+            seconds_per_task=seconds,
+            minutes_besides=minutes,
+            fee=fee,
+        )
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise UsageError(
+            f"--currency, --pay, --seconds, --minutes-besides, --fee: {detail['input']}: "
+            f"{detail['msg'][0].lower()}{detail['msg'][1:]}"
+        ) from None
+
+
+def _given(text: str | None) -> str | None:
+    return (text or "").strip() or None
 
 
 def _arms(text: str) -> tuple[Arm, ...]:

@@ -17,6 +17,7 @@ from casewise.sheets import (
     money,
     number,
     percent,
+    plural,
     terminal,
     to_json,
 )
@@ -134,7 +135,7 @@ def _lines(planned: PlanSheet) -> list[tuple[str, str, str]]:
         (
             "greatest share of a category",
             even.category_share.words,
-            f"{even.categories} categories, --tasks",
+            f"{plural(even.categories, 'category')}, --tasks",
         ),
     ]
     if pay.per_hour:
@@ -168,7 +169,7 @@ def _notes(planned: PlanSheet) -> list[str]:
     cases = planned.made.cases
     left_out = sum(case.context is not None and case.intended is None for case in cases)
     if left_out and set(study.arms) != {Arm.NONE}:
-        notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
+        notes.append(f"Left out, without an intended side: {plural(left_out, 'case')}.")
     recruited = study.recruitment.platform is not Platform.NONE
     if study.pay.per_hour and recruited and not study.pay.fee:
         notes.append("The platform's fee is not counted: give --fee (see the platform's prices).")

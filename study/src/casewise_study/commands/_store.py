@@ -14,6 +14,7 @@ import typer
 
 from casewise.cli import note, write_out
 from casewise.errors import UsageError
+from casewise.sheets import plural
 from casewise_study.commands.shared import (
     DatabaseOption,
     StudyFile,
@@ -29,7 +30,9 @@ from casewise_study.study.study_file import load_study
 from casewise_study.study.study_texts import text_warnings
 
 if TYPE_CHECKING:
+    from casewise_study.app_study.guard import Settings
     from casewise_study.store.study_store import Store
+    from casewise_study.study.accounts import Secrets
 
 _ANYWHERE = ("0.0.0.0", "::")
 
@@ -102,73 +105,87 @@ def serve(
     from casewise_study.app_study.study_app import listen
     from casewise_study.app_study.study_app import serve as serve_study
     from casewise_study.store.study_store import Store
-    from casewise_study.study.accounts import Secrets
 
     study = load_study(file)
     origin = _origin(public_url) if public_url else None
     for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
-    problems, missing = check_ready(study), open_points(study)
-    reached = (urlsplit(origin or "").hostname or host).strip("[]")
+    is_here = _is_this_computer((urlsplit(origin or "").hostname or host).strip("[]"))
     with ExitStack() as stack:
         if trial:
-            if database is not None or not _is_this_computer(reached):
+            if database is not None or not is_here:
                 raise UsageError(
                     "--try is for this computer alone, and keeps nothing: drop --database, --host "
                     "and --public-url"
                 )
-            # Whoever tries it has no link of the platform's.
-            anybody = {"platform": Platform.NONE, "signed": False}
-            recruitment = study.recruitment.model_copy(update=anybody)
-            study = study.model_copy(update={"recruitment": recruitment})
-            folder = stack.enter_context(TemporaryDirectory())
-            address = f"sqlite:///{folder}/trial.db"
-            keys = Secrets(*(secrets.token_urlsafe(32) for _ in range(2)))
-            for line in (*problems, *missing):
-                note(f"still open: {line}")
+            study, address, keys = _trial(study, stack)
         else:
-            if problems:
-                raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
+            _check_open(study, file, is_here)
             for line in _open_to_others(study, host, public_url, behind_proxy):
                 note(f"warning: {line}")
-            address, points = database_address(file, database), "; ".join(missing)
-            if missing and not _is_this_computer(reached):
-                raise UsageError(
-                    f"{file}: before people come, say each in the file, or waive it there "
-                    f"(safeguards.waived) with who waives it and why: {points}"
-                )
-            if missing:
-                note(f"warning: still open, so give or waive it: {points}")
-            keys = study_keys(file)
+            address, keys = database_address(file, database), study_keys(file)
         store = stack.enter_context(Store(study, address, keys))
         store.renew_leases()
         listening = listen(host, port)
-        number = listening.getsockname()[1]
         shown = "127.0.0.1" if host in _ANYWHERE else host
         shown = f"[{shown}]" if ":" in shown else shown
         usual = f"{max(5, len(study.design.blocks) // 4)}/hour"
         settings = Settings(
-            origin or f"http://{shown}:{number}",
+            origin or f"http://{shown}:{listening.getsockname()[1]}",
             behind_proxy=behind_proxy,
             rate=None if rate == "none" else rate,
             newcomers=None if newcomers == "none" else newcomers or usual,
             log=log,
-            still_open=(*problems, *missing) if trial else None,
+            still_open=_still_open(study) if trial else None,
         )
-
-        def ready() -> None:
-            progress = store.progress()
-            note(f"{study.title}: {to_collect(study, progress)}.")
-            if host in _ANYWHERE and origin is None:
-                note("note: people's own addresses name this computer alone; give --public-url")
-            if progress.paused:
-                note("note: the study is paused; resume it on the administrator's page")
-            note(f"Ctrl-C stops; {'nothing' if trial else 'everything'} answered is kept.")
-            write_out(f"study  {settings.origin}/\n")
-            write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
-
-        serve_study(store, settings, listening, ready)
+        is_local = host in _ANYWHERE and origin is None
+        serve_study(store, settings, listening, lambda: _announce(store, settings, is_local))
         note(f"stopped; {to_collect(study, store.progress())}")
+
+
+def _still_open(study: Study) -> tuple[str, ...]:
+    return (*check_ready(study), *open_points(study))
+
+
+def _trial(study: Study, stack: ExitStack) -> tuple[Study, str, "Secrets"]:
+    """The study for anybody without a platform's link, its passing database, and its keys."""
+    from casewise_study.study.accounts import Secrets
+
+    for line in _still_open(study):
+        note(f"still open: {line}")
+    anybody = {"platform": Platform.NONE, "signed": False}
+    recruitment = study.recruitment.model_copy(update=anybody)
+    folder = stack.enter_context(TemporaryDirectory())
+    keys = Secrets(*(secrets.token_urlsafe(32) for _ in range(2)))
+    return study.model_copy(update={"recruitment": recruitment}), f"sqlite:///{folder}/t.db", keys
+
+
+def _check_open(study: Study, file: Path, is_here: bool) -> None:
+    """Refuse a study that lacks what people must read, or what is asked before others come."""
+    if problems := check_ready(study):
+        raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
+    points = "; ".join(open_points(study))
+    if points and not is_here:
+        raise UsageError(
+            f"{file}: before people come, say each in the file, or waive it there "
+            f"(safeguards.waived) with who waives it and why: {points}"
+        )
+    if points:
+        note(f"warning: still open, so give or waive it: {points}")
+
+
+def _announce(store: "Store", settings: "Settings", is_local: bool) -> None:
+    """Say that people can come, and where."""
+    progress = store.progress()
+    note(f"{store.study.title}: {to_collect(store.study, progress)}.")
+    if is_local:
+        note("note: people's own addresses name this computer alone; give --public-url")
+    if progress.paused:
+        note("note: the study is paused; resume it on the administrator's page")
+    kept = "everything" if settings.still_open is None else "nothing"
+    note(f"Ctrl-C stops; {kept} answered is kept.")
+    write_out(f"study  {settings.origin}/\n")
+    write_out(f"admin  {settings.origin}/admin/enter/{store.keys.admin}\n")
 
 
 def _write_service(out: Path) -> None:
@@ -346,9 +363,7 @@ def backup(
     from casewise_study.store.backup import back_up
 
     made = back_up(file, address, to, force=force)
-    people = "1 person" if made.people == 1 else f"{made.people} people"
-    votes = "1 vote" if made.votes == 1 else f"{made.votes} votes"
-    note(f"{people} and {votes}; the copy is whole")
+    note(f"{plural(made.people, 'person')} and {plural(made.votes, 'vote')}; the copy is whole")
     for what in made.left_out:
         note(f"note: not in the backup, so keep it too: {what}")
     write_out(f"{to}\n")
@@ -380,5 +395,5 @@ def restore(
     from casewise_study.store.backup import restore_study
 
     made = restore_study(folder, to, database)
-    note(f"restored: {made.people} people and {made.votes} votes")
+    note(f"restored: {plural(made.people, 'person')} and {plural(made.votes, 'vote')}")
     write_out(f"{to / made.file}\n")

@@ -9,6 +9,7 @@ import typer
 
 from casewise.cases import digest
 from casewise.errors import InputError, UsageError
+from casewise.sheets import plural
 from casewise_study.study.schema import Study
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def to_collect(study: Study, progress: "Progress") -> str:
     if progress.places == "complete":
         return "complete: each case has its votes"
     return (
-        f"to collect: {most}{sum(lacking)} votes on {len(lacking)} cells; of {most}"
-        f"{progress.blocks} places {progress.free} are free, {progress.active} held, and "
+        f"to collect: {most}{plural(sum(lacking), 'vote')} on {plural(len(lacking), 'cell')}; "
+        f"{most}{plural(progress.blocks, 'place')}: {progress.free} free, {progress.active} held, "
         f"{progress.unconfirmed} held or completed by people whom nobody has confirmed"
     )

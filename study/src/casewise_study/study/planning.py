@@ -12,6 +12,7 @@ from typing import Any
 
 from casewise.cases import CASEBENCH, STARTER, CaseSet
 from casewise.errors import InputError, UsageError
+from casewise.sheets import plural
 from casewise_study.study.block_design import make_design
 from casewise_study.study.language import SOURCE, open_language
 from casewise_study.study.reading_times import FAST, USUAL, language_speed, reading
@@ -168,9 +169,10 @@ def _lacking(made: CaseSet, arm: Arm) -> str:
     if arm is Arm.NONE or not unmeant:
         return f"{made.name} has no case in it; leave the arm out"
     return (
-        f"an arm is the side that a context's author meant, and {unmeant} contexts of {made.name} "
-        "don't say it, whatever their votes: map the column that does to intended (casewise cases "
-        "import), write intended: safe or unsafe into the cases, or plan --arms none"
+        f"{plural(unmeant, 'context')} of {made.name} without an intended side, which an arm is "
+        "and votes don't give: add intended: {column: NAME, safe: [WORD], unsafe: [WORD]} to the "
+        "mapping that casewise cases import TABLE --draft --out mapping.yaml writes, and import "
+        "with --map mapping.yaml; or plan --arms none"
     )
 
 
