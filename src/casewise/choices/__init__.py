@@ -27,52 +27,6 @@ from casewise.choices.measure import (
 )
 from casewise.choices.power import PowerInputs, PowerTest
 
-__all__ = [
-    "BALANCE",
-    "Better",
-    "By",
-    "CARDS",
-    "Cluster",
-    "Delivery",
-    "Draw",
-    "ENTRY_POINTS",
-    "EngineName",
-    "ExportForm",
-    "FailureGroup",
-    "Family",
-    "Fixing",
-    "Format",
-    "Input",
-    "LABEL",
-    "LabelRule",
-    "MAX_SEED",
-    "Mean",
-    "Measure",
-    "MeasureKind",
-    "Needs",
-    "OWN_RULE",
-    "Origin",
-    "PROTOCOL",
-    "PowerInputs",
-    "PowerTest",
-    "PROTOCOLS",
-    "RULES",
-    "Rulings",
-    "Sampling",
-    "Side",
-    "Split",
-    "Ties",
-    "Undecided",
-    "UnreadPolicy",
-    "WeighBy",
-    "grader_words",
-    "grading_model",
-    "protocol_names",
-    "read_grader",
-    "rules_first",
-    "same_named",
-]
-
 
 def same_named(kind: type, options: abc.Mapping[str, typing.Any]) -> dict[str, typing.Any]:
     """Options that a dataclass takes as they stand: those with the name of one of its fields."""

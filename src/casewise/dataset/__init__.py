@@ -19,22 +19,3 @@ from casewise.dataset.description import (
 from casewise.dataset.findings import CHECKS, Finding, Level, as_record
 from casewise.dataset.leakage import Guess
 from casewise.dataset.people import People, to_people
-
-__all__ = [
-    "Audit",
-    "CHECKS",
-    "ContextEffect",
-    "Description",
-    "Finding",
-    "Guess",
-    "Level",
-    "People",
-    "as_record",
-    "audit_cases",
-    "audit_record",
-    "describe_cases",
-    "parse_demands",
-    "to_people",
-    "unmet_demands",
-    "vote_figures",
-]

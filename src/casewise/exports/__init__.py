@@ -2,5 +2,3 @@
 
 from casewise.exports.export import WITHOUT_TEXTS, export_to
 from casewise.exports.request import CONTENT_WARNING, ExportRequest
-
-__all__ = ["CONTENT_WARNING", "ExportRequest", "WITHOUT_TEXTS", "export_to"]

@@ -4,17 +4,3 @@ from casewise.gate.ci import annotations, junit, refusal
 from casewise.gate.judge import run_gate
 from casewise.gate.report import EXIT_STATUS, Gate, GateRow, GateVerdict
 from casewise.gate.rules import SHIPPED, gate_file, gate_rules
-
-__all__ = [
-    "EXIT_STATUS",
-    "Gate",
-    "GateRow",
-    "GateVerdict",
-    "SHIPPED",
-    "annotations",
-    "gate_file",
-    "gate_rules",
-    "junit",
-    "refusal",
-    "run_gate",
-]

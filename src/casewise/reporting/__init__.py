@@ -9,18 +9,3 @@ from casewise.reporting.power import plan_sheet
 from casewise.reporting.replay import replay_sheet
 from casewise.reporting.results import sheet_of
 from casewise.reporting.scores import score_sheet
-
-__all__ = [
-    "audit_sheet",
-    "comparison_sheet",
-    "description_sheet",
-    "diff_sheet",
-    "grader_sheet",
-    "parts_table",
-    "plan_sheet",
-    "replay_sheet",
-    "write_report",
-    "score_sheet",
-    "sheet_of",
-    "tally_table",
-]

@@ -27,32 +27,3 @@ from casewise.runs.making import (
 )
 from casewise.runs.plan import Cell, Plan, make_plan
 from casewise.runs.sweep import plan_sweep
-
-__all__ = [
-    "Budget",
-    "Cell",
-    "CellState",
-    "ClusterOptions",
-    "CostEstimate",
-    "Done",
-    "Made",
-    "MakingOptions",
-    "MakingPlan",
-    "Observers",
-    "Plan",
-    "RunResult",
-    "check_making",
-    "command_line",
-    "check_models",
-    "estimate_making",
-    "grade_replies",
-    "make_budget",
-    "make_contexts",
-    "make_plan",
-    "plan_making",
-    "plan_sweep",
-    "read_done",
-    "resume",
-    "run_cells",
-    "total",
-]
