@@ -9,7 +9,7 @@ from support.fake_openai import FakeServer
 from support.scores import model_rows
 from support.workbooks import write_workbook
 
-from casewise.cases import MAPPINGS, load_mapping
+from casewise.cases import load_mapping
 
 START = (ROOT / "docs/start/any-data-set.md").read_text("utf-8")
 PAGE = (ROOT / "docs/how-to/mapping.md").read_text("utf-8")
@@ -20,12 +20,6 @@ def test_the_mapping_of_a_page_loads(tmp_path: Path, page: str, key: str) -> Non
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "m.yaml").write_text(block)
     assert getattr(load_mapping(tmp_path / "m.yaml"), key) is not None
-
-
-def test_the_page_names_what_ships() -> None:
-    table = PAGE.partition("## Sets with a mapping")[2].partition("`casewise cases import --ex")[0]
-    named = {name for row in table.splitlines() for name in re.findall(r"`([^`-][^`]*)`", row[:40])}
-    assert set(MAPPINGS) <= named
 
 
 def test_the_commands_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:

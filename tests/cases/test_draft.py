@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.drafts import DRAFTS
 from support.refusals import refused
-from support.shapes import RATERS, SHAPES, Shape
 from support.workbooks import write_workbook
 
 import casewise as cw
@@ -57,18 +56,6 @@ def test_a_draft_is_right_or_asks(cli_inside: Cli, tmp_path: Path, wanted: dict[
         assert len(imported(cli_inside, tmp_path, file)) == wanted["cases"]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_a_draft_of_any_shape_is_right_or_asks(
-    cli_inside: Cli, tmp_path: Path, shape: Shape
-) -> None:
-    path, _ = shape.write(tmp_path)
-    _, found, asked = drafted(cli_inside, path)
-    if shape is RATERS:
-        assert {*found} >= {"vote", "rater"}
-    if not asked:
-        assert len(imported(cli_inside, tmp_path, path)) > 0
-
-
 def test_categories_as_many_as_a_benchmark_has(cli_inside: Cli, tmp_path: Path) -> None:
     """Of 90 rows 45 are a category, also where they are codes; a type of recipient is none."""
     rows = [
@@ -82,27 +69,6 @@ def test_categories_as_many_as_a_benchmark_has(cli_inside: Cli, tmp_path: Path) 
     assert [case.category for case in cases] == [row["category"] for row in rows]
     assert cases[1].context is not None
     assert cases[1].context.root == {"recipient": {"type": "b"}}
-
-
-@pytest.mark.parametrize("name", ["user_input", "What was asked", "Q", "Was gefragt wird"])
-def test_a_naming_of_the_question_is_right(cli_inside: Cli, tmp_path: Path, name: str) -> None:
-    """Words that are known, words that are not, and whole phrases; all rows are read."""
-    rows = [
-        {
-            "case_no": f"Z-{n:03}",
-            "who asks": ("a child", "a conductor")[n % 2],
-            name: f"Which platform does train {n // 2} leave from?",
-            "remarks": f"Seen by team {n} on a Monday.",
-            "verdict": "contested" if n == 1000 else ("fine", "harmful")[n % 2],
-        }
-        for n in range(1001)
-    ]
-    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
-    text, found, _ = drafted(cli_inside, tmp_path / "t.csv")
-    assert "from all its 1001 rows" in text
-    assert found["query"] == name
-    wanted = {"column": "verdict", "safe": ["fine"], "unsafe": ["harmful"], "none": ["contested"]}
-    assert found["intended"] == wanted
 
 
 # --- tables that people bring: in one command, or in two after one question ----------------------

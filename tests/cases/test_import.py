@@ -1,6 +1,5 @@
 """Tables of any kind, through a mapping, to cases: at the front door and the command."""
 
-import csv
 import json
 import re
 from contextlib import suppress
@@ -10,10 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import cli_in
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 from support.shapes import ORIGIN, RATERS, SHAPES, TWICE, WIDE, Shape
-from support.workbooks import write_workbook
 
 import casewise as cw
 from casewise.errors import InputError
@@ -261,71 +257,3 @@ def test_every_form_gives_the_same_cases(tmp_path: Path, form: str) -> None:
     (tmp_path / "m.yaml").write_text(BASE + "id: n\n")
     found = cw.load_cases(path, tmp_path / "m.yaml")
     assert [(case.query, case.id) for case in found] == [(row["q"], row["n"]) for row in RECORDS]
-
-
-# --- a set that was never seen --------------------------------------------------------------
-
-CELL = (
-    st.none() | st.text(max_size=6) | st.integers(-9, 9) | st.lists(st.integers(0, 3), max_size=3)
-)
-HEADER = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=9).filter(
-    lambda name: not name.startswith(("@", "extra", "row"))
-)
-ASKED = st.none() | st.sampled_from(["Why?", "May I?"]) | st.text(max_size=4)
-
-
-@settings(max_examples=40)
-@given(
-    headers=st.lists(HEADER, min_size=3, max_size=3, unique_by=str.casefold),
-    rows=st.lists(st.tuples(ASKED, CELL, CELL), min_size=1, max_size=6),
-    form=st.sampled_from(["jsonl", "csv", "xlsx"]),
-)
-def test_every_row_of_an_unseen_set_is_accounted_for(
-    tmp_path_factory: pytest.TempPathFactory,
-    headers: list[str],
-    rows: list[tuple[Any, ...]],
-    form: str,
-) -> None:
-    """Lists and ratings under any headers."""
-    # In a workbook of write_workbook these are a formula and a date.
-    assume(form != "xlsx" or not any(one.startswith(("=", "date:")) for one in headers))
-    folder = tmp_path_factory.mktemp("unseen")
-    path = folder / f"t.{form}"
-    # The last column keeps rows from being empty, which tables by hand pass over.
-    grid = [[*headers, "row"], *([*map(printed, row), n] for n, row in enumerate(rows))]
-    if form == "jsonl":
-        records = [
-            dict(zip([*headers, "row"], [*row, n], strict=True)) for n, row in enumerate(rows)
-        ]
-        path.write_text("\n".join(map(json.dumps, records)))
-    elif form == "csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(grid)
-    else:
-        write_workbook(path, {"S": grid})
-    ask, roles, mean = (json.dumps(name, ensure_ascii=False) for name in headers)
-    (folder / "map.yaml").write_text(
-        ORIGIN + f"query: {{column: {ask}}}\nid: {{text: 'r{{@row}}'}}\n"
-        f"context.sender.roles: {{column: {roles}}}\n"
-        f"votes: {{column: {mean}, scale: [-9, 9]}}\ntags: [{{text: 'n:{{row}}'}}]\n",
-        "utf-8",
-    )
-    done = cli_in(folder)(
-        *("cases", "import", path, "--map", "map.yaml", "--out", "out.jsonl", "--skip-bad")
-    )
-    said = done.stderr
-    numbers = [
-        int(n) for n in re.findall(r"rows (?:without a query|bad and left out): (\d+)", said)
-    ]
-    counts = re.search(r"(?m)^(\d+) rows?: (\d+) cases?", said)
-    assert counts, said
-    assert int(counts[1]) == len(rows) == int(counts[2]) + sum(numbers)
-    if done.returncode == 0:
-        assert len(cw.load_cases(folder / "out.jsonl")) == int(counts[2])
-
-
-def printed(cell: Any) -> Any:
-    """A cell as a table by hand has it: a list is printed, and nothing is invisible."""
-    if isinstance(cell, str):
-        return "".join(char for char in cell if char.isprintable())
-    return str(cell) if isinstance(cell, list) else cell

@@ -16,7 +16,6 @@ from casewise.cases import (
     is_output,
     load_cases,
     load_output,
-    open_cases,
     write_cases,
 )
 from casewise.errors import InputError
@@ -104,15 +103,6 @@ def test_votes_as_counts_rows_and_short_forms() -> None:
     assert Case.model_validate(PLAIN).votes_safe is None
 
 
-def test_upstream_records(tmp_path: Path) -> None:
-    records = [upstream_record(), upstream_record(context_intended_to_be_safe=False)]
-    loaded = load_cases(write(tmp_path / "d.json", records))
-    case = loaded.cases[0]
-    assert (case.votes_safe, case.votes_unsafe, case.intended) == (12, 8, "safe")
-    assert case.context is not None
-    assert case.context.root["sender"] == {"platform_type": "forum", "open": True, "ages": [18, 99]}
-
-
 def test_output_files_keep_the_21st_vote_apart(tmp_path: Path) -> None:
     record = upstream_record(scores=[1] * 12 + [2] * 8 + [1]) | {"m": "safe"}
     path = write(tmp_path / "output_binary_recipient,urgency.json", [record])
@@ -180,13 +170,6 @@ def test_bad_input_names_the_place(tmp_path: Path, name: str) -> None:
         load_cases(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
-
-
-def test_a_table_in_another_encoding_is_read_with_a_note(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"query\ncaf\xe9\n")
-    loaded = load_cases(tmp_path / "a.csv")
-    assert [case.query for case in loaded] == ["café"]
-    assert "read as Windows-1252" in loaded.notes[0]
 
 
 def test_every_problem_is_found(tmp_path: Path) -> None:
@@ -270,13 +253,3 @@ def test_shortened_contexts_keep_their_cases(casebench: Path) -> None:
     assert {case.author_vote == case.intended for case in output.cases} == {True}
     assert len(whole.cases) == 900
     assert len({case.query_id for case in whole.cases}) == 450
-
-
-def test_starter_cases_are_twins_that_differ_in_every_group() -> None:
-    cases = open_cases("starter").cases
-    assert all(case.votes is None and case.licence == "CC0-1.0" for case in cases)
-    for one, other in zip(cases[::2], cases[1::2], strict=True):
-        assert (one.query_id, one.intended, other.intended) == (other.query_id, "safe", "unsafe")
-        safe, unsafe = (case.context.root for case in (one, other) if case.context)
-        for group in ("sender", "recipient", "transmission_principle"):
-            assert safe[group] != unsafe[group]

@@ -78,12 +78,6 @@ def test_the_same_words_under_two_ids_stay_together() -> None:
     assert [len(group) for group in whole_queries(cases)] == [3, 1]
 
 
-def test_another_stratum_moves_nobody() -> None:
-    law, art = pairs(10), pairs(10, category="art")
-    alone, both = split_cases(law, SHARES), split_cases([*art, *law], SHARES)
-    assert ids(alone[1].cases) == ids(case for case in both[1].cases if case.category == "law")
-
-
 def test_a_part_without_a_query_is_refused() -> None:
     with pytest.raises(UsageError, match="part 'b' would get no query"):
         split_cases(pairs(5), {"a": Fraction(99, 100), "b": Fraction(1, 100)})
@@ -152,17 +146,6 @@ def test_a_union_holds_each_case_once() -> None:
     assert (merged.cases[1].source, merged.cases[1].licence) == ("theirs", "CC0-1.0")
     twice = merge_sets([whole(c), whole(make("c", id="mine"))])
     assert twice.notes == {"cases with the text of another, under an id of their own": 1}
-
-
-def test_order_in_a_context_and_single_votes_are_changes() -> None:
-    context = {"sender": {"a": "x"}, "recipient": {"b": True}}
-    old = make("q", id="x", context=context, votes=["safe", "unsafe"])
-    new = make("q", id="x", context=dict(reversed(context.items())), votes=["unsafe", "safe"])
-    (change,) = diff_sets(whole(old), whole(new)).changed
-    assert [one.field for one in change.fields] == ["context", "votes"]
-    one = make("q", id="x", context=context | {"recipient": {"b": 1}})
-    (change,) = diff_sets(whole(make("q", id="x", context=context)), whole(one)).changed
-    assert [field.field for field in change.fields] == ["context.recipient.b"]
 
 
 def test_reworded_contexts_and_queries() -> None:

@@ -76,24 +76,6 @@ def test_the_starter_set_is_sound(cli_inside: Cli) -> None:
     assert found["figures"]["query-leakage"] == 0.5
 
 
-def test_queries_in_both_contexts_are_no_pairs(cli_inside: Cli, tmp_path: Path) -> None:
-    """Two safe contexts and two unsafe ones are four pairs of one query."""
-    cases = [
-        {
-            "query_id": "q",
-            "query": "How do I?",
-            "intended": side,
-            "context": {"text": f"{k} {side}"},
-        }
-        for k in range(2)
-        for side in ("safe", "unsafe")
-    ]
-    file = tmp_path / "four.jsonl"
-    file.write_text("".join(f"{json.dumps(case)}\n" for case in cases), "utf-8")
-    said = cli_inside("cases", "audit", str(file)).stdout
-    assert said.startswith(f"{file.name}: 4 cases of 1 query (1 in a safe and an unsafe context), ")
-
-
 def test_builds_fail_on_what_they_name(cli_inside: Cli, mine: Path) -> None:
     done = cli_inside("cases", "audit", mine, "--fail-on", "error, personal-data")
     assert done.returncode == 1

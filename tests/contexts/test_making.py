@@ -219,22 +219,6 @@ def test_minimal_pairs(cli: Cli, tmp_path: Path) -> None:
         assert [one["sender"], one["recipient"]] == [two["sender"], two["recipient"]]
 
 
-def test_twins_that_are_alike_where_they_should_differ(cli: Cli, tmp_path: Path) -> None:
-    tree = context(0, "safe")
-    answer = json.dumps(dict.fromkeys(SIDES, tree))
-    with FakeServer(Writer(answers={0: answer})) as server:
-        generate(cli, server, tmp_path, "--matched", "urgency", queries=1)
-    assert faults(tmp_path) == {0: [("matched", None, "transmission_principle.urgency")]}
-
-
-def test_copies_that_are_written_at_the_same_time(cli: Cli, tmp_path: Path) -> None:
-    answer = json.dumps({side: context(0, side) for side in SIDES})
-    with FakeServer(Writer(answers=dict.fromkeys(range(4), answer))) as server:
-        generate(cli, server, tmp_path, queries=4)
-    assert len(cases_of(tmp_path)) == 2
-    assert list(faults(tmp_path).values()) == [[("copy", side, None) for side in SIDES]] * 3
-
-
 def test_requests_that_fail_are_asked_again(cli: Cli, tmp_path: Path) -> None:
     writer = Writer(answers={1: 400})
     with FakeServer(writer) as server:

@@ -219,25 +219,6 @@ def test_personal_data_are_found_and_what_only_looks_like_them_is_left() -> None
     assert "firma-nord" not in shown
 
 
-@pytest.mark.parametrize(
-    ("demand", "status"),
-    [
-        ("error", 1),
-        ("placeholder", 1),
-        ("personal-data", 0),
-        ("query-leakage, warning", 1),
-        ("note", 2),
-    ],
-)
-def test_demands(cli_inside: Cli, tmp_path: Path, demand: str, status: int) -> None:
-    cases = clean(15)
-    cases[7] = with_value(cases[7], "TODO")
-    lines = [json.dumps(one.model_dump(exclude_none=True)) for one in cases]
-    (tmp_path / "cases.jsonl").write_text("\n".join(lines), "utf-8")
-    done = cli_inside("cases", "audit", "cases.jsonl", "--fail-on", demand)
-    assert done.returncode == status, done.stderr
-
-
 def test_a_word_that_holds_the_label_is_named() -> None:
     cases = clean(20)
     for place, one in enumerate(cases):

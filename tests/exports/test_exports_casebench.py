@@ -140,15 +140,6 @@ def test_cases_without_a_place_are_counted(cli_inside: Cli, tmp_path: Path) -> N
     assert "left out 1 cases: their whole text is not among the paths" in told
 
 
-def test_votes_of_named_people_keep_their_order(cli_inside: Cli, tmp_path: Path) -> None:
-    votes = [
-        {"rater": one, "verdict": said}
-        for one, said in zip("abc", ("safe", "unsafe", "safe"), strict=True)
-    ]
-    _, _, (records,) = exported(cli_inside, tmp_path, [judgement()], [case(votes=votes)])
-    assert [record["scores"] for record in records] == [[1, 2, 1]]
-
-
 def test_a_run_that_its_file_could_not_tell_apart_is_left_out(
     cli_inside: Cli, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import ROOT, Cli, clean_env, cli_in
+from conftest import ROOT, clean_env, cli_in
 from support.fake_openai import FakeServer
 from support.scores import model_rows
 from support.scripts import load_script
@@ -115,14 +115,6 @@ def test_documents_name_their_labels(task: Path) -> None:
     assert [(row["id"], row["label"], row["safe"], row["rate"]) for row in rows] == [
         ("tie", "tie", 0.5, 0.5)
     ]
-
-
-def test_labels_may_be_chosen(tmp_path: Path, cli_inside: Cli) -> None:
-    command = ["export", "--to", "lm-eval", "--cases", "starter", "--reveal", "--out", "task"]
-    done = cli_inside(*command, "--labels", "intended")
-    assert done.returncode == 0, done.stderr
-    sides = [case.intended for case in cw.load_cases("starter")]
-    assert [row["label"] for row in documents(tmp_path / "task", "score")] == sides
 
 
 def readings(protocol: str) -> list[dict[str, Any]]:

@@ -22,44 +22,25 @@ TRACEBACK = (
 )
 PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502</h1></body></html>"
 MISSING = [
-    *("nan", "NaN", "None", "null", "undefined", "N/A", "<NA>", "#N/A", "nil", '"null"', "(none)"),
-    *("n.a.", "-nan", "None None", "\\N", "<class 'NoneType'>", "No response.", "<empty response>"),
-    *("[object Object]", "[object Promise]", "<coroutine object ask at 0x7f3a>", "[no response]"),
+    *("nan", "None", "undefined", "<NA>", "#N/A", '"null"', "(none)", "None None", "\\N"),
+    *("<class 'NoneType'>", "No response.", "[object Promise]", "<coroutine object ask at 0x7f3a>"),
 ]
 ERRORS = [
     *("Error: 429 Too Many Requests", "Error code: 500 - {'error': {'message': 'x'}}", "HTTP 503"),
-    *(
-        "502 Bad Gateway",
-        "Internal Server Error",
-        "Request timed out.",
-        "ERROR: rate limit exceeded",
-    ),
+    *("Internal Server Error", "Request timed out.", "ERROR: rate limit exceeded", "ECONNRESET"),
     *("openai.RateLimitError: Error code: 429", "TypeError: Cannot read properties of undefined"),
-    *(
-        '{"error": {"message": "Overloaded", "type": "overloaded_error"}}',
-        '{"detail": "Not Found"}',
-    ),
-    *('{"timestamp": "2026-01-01", "status": 500, "path": "/ask"}', TRACEBACK, PAGE),
-    *("[ERROR] HTTPConnectionPool(host='localhost'): Read timed out.", "fetch failed"),
-    *("google.api_core.exceptions.ResourceExhausted: 429 Quota", "[Errno 111] Connection refused"),
-    *("Could not connect to server", "There was an error generating a response", "ECONNRESET"),
-    *('{"message": "Too Many Requests"}', '{"code": "rate_limit_exceeded", "message": "slow"}'),
-    *("An error occurred while processing your request.", "<think>So.</think>\nError 503"),
+    *('{"detail": "Not Found"}', '{"code": "rate_limit_exceeded", "message": "slow"}'),
+    *(TRACEBACK, PAGE, "[Errno 111] Connection refused", "<think>So.</think>\nError 503"),
+    "There was an error generating a response",
 ]
 REPLIES = [
-    *("None of these is safe; keep to four a day, and ask whoever gave them to you.",),
-    *("Error handling works like this: count the tablets, and write the number down.",),
-    *("Error 404 means that the page was not found, and has nothing to do with tablets.",),
-    *("HTTP 503 is a status code, and no number of tablets. Four are the limit.",),
-    *("Null is what a database holds where nothing is known. Of tablets, four are the limit.",),
-    *("Too many requests at once overload a server, and too many tablets the liver.",),
-    *('{"limit": 4, "unit": "tablets a day", "error": null, "answer": "Take four at most."}',),
-    *("Permission denied? Ask the ward for the key of the cabinet: it holds four tablets.",),
-    *('{"message": "Dear Anna, four tablets are enough. Yours, the ward."}',),
-    *("Error: four tablets. The story of a nurse. Chapter one. She opened the cabinet.",),
-    *("Failed to take your tablet? Here is what to do: take it as soon as you think of it.",),
-    *("Unauthorized people get them too: the limit is four tablets a day for everybody.",),
-    *("No answer is the same for all: for a grown person it is four a day.",),
+    "None of these is safe; keep to four a day, and ask whoever gave them to you.",
+    "Error handling works like this: count the tablets, and write the number down.",
+    "HTTP 503 is a status code, and no number of tablets. Four are the limit.",
+    "Too many requests at once overload a server, and too many tablets the liver.",
+    '{"limit": 4, "unit": "tablets a day", "error": null, "answer": "Take four at most."}',
+    "Error: four tablets. The story of a nurse. Chapter one. She opened the cabinet.",
+    "No answer is the same for all: for a grown person it is four a day.",
 ]
 
 
@@ -134,6 +115,15 @@ def test_an_empty_field_is_no_reply(cli_inside: Cli, tmp_path: Path) -> None:
     table = graded(cli_inside, tmp_path, records)
     assert set(table["response_class"]) == {"undetermined"}
     assert set(table["explanation"]) == {"empty"}
+
+
+def test_replies_that_a_token_limit_ended(cli_inside: Cli, tmp_path: Path) -> None:
+    open_end = "It's natural to feel unsure. Many people go through this. Remember you are not al"
+    table = graded(cli_inside, tmp_path, [exchange(open_end, stop_reason="max_tokens")] * 2)
+    assert "2 of 2 replies ended at a token limit, as the file says" in (
+        (tmp_path / "said.txt").read_text("utf-8")
+    )
+    assert table.select("cut", "response_class").unique().rows() == [(True, "undetermined")]
 
 
 # --- filters ----------------------------------------------------------------------------------
