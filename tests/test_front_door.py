@@ -7,7 +7,6 @@ import inspect
 import json
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +20,6 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import ROOT, Cli, clean_env, forget_models
-from inspect_ai.log import read_eval_log
 from support.fake_openai import Answer, FakeServer
 from support.tables import random_table
 
@@ -109,28 +107,6 @@ def test_the_page_names_what_there_is() -> None:
     named |= set(re.findall(r"\(gives (?:an? )?`(\w+)`\)", PAGE))
     assert named == set(cw.__all__)
     assert cw.__all__ == sorted(cw.__all__)
-
-
-def test_an_option_has_one_name(cli: Cli, server: FakeServer, tmp_path: Path) -> None:
-    """On the command line, in Python, in a sweep and in a log."""
-    text = cli("run", "--help").stdout
-    command = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
-    assert inspect.signature(cw.plan).parameters.keys() <= command
-    axes = {
-        **{"model": MODEL, "model_base_url": server.url, "cases": "starter"},
-        **{"protocol": ["respond", "binary"], "delivery": ["none", "judge"], "ablate": "none"},
-        **{"swap": "none", "vary": ["none", "urgency"], "seed": 1},
-        **{"sampling": "greedy", "epochs": 1, "limit": 1, "max_tokens": 99, "grader": MODEL},
-    }
-    assert axes.keys() <= command
-    (tmp_path / "sweep.yaml").write_text(json.dumps([axes]), "utf-8")
-    env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-    done = cli("run", "sweep.yaml", "--log-dir", "logs", env=env)
-    assert done.returncode == 0, done.stderr
-    logs = [read_eval_log(str(log), header_only=True) for log in tmp_path.glob("logs/*.eval")]
-    assert len(logs) == 4
-    named = {name for log in logs for name in log.eval.task_args_passed}
-    assert {"protocol", "delivery", "vary", "limit"} <= named <= command
 
 
 def test_no_room_hides_a_function() -> None:
@@ -410,17 +386,6 @@ def test_a_file_that_changed_is_refused(server: FakeServer, tmp_path: Path) -> N
 # Running.
 
 
-def test_planning_sends_nothing(server: FakeServer) -> None:
-    plan = cw.plan(
-        "starter", model=[MODEL, MODEL], protocol=["binary", "score"], price_in=1.0, price_out=2.0
-    )
-    frame = plan.to_polars()
-    assert frame["requests"].to_list() == [56, 168]
-    assert (frame["cost_usd"] > 0).all()
-    assert plan.judgements == 112
-    assert not server.requests
-
-
 def test_a_run_stands_for_its_folder(server: FakeServer) -> None:
     run = cw.run(cw.plan("starter", model=MODEL, protocol="binary", limit=6), "logs/a")
     assert (run.complete, run.capped, run.failures) == (True, False, ())
@@ -433,14 +398,6 @@ def test_a_run_stands_for_its_folder(server: FakeServer) -> None:
         "errors": 0,
     }
     assert cw.score(run).records() == cw.score("logs/a").records()
-
-
-def test_what_is_spent_stops_a_run(server: FakeServer) -> None:
-    plan = cw.plan("starter", model=MODEL, protocol="binary", price_in=1e6, price_out=0.0)
-    run = cw.run(plan, "logs", max_cost=500.0)
-    assert (run.complete, run.capped) == (False, True)
-    assert 0 < run.to_polars()["judged"][0] < 56
-    assert "not finished" in run.to_markdown()
 
 
 @contextlib.contextmanager
@@ -484,25 +441,6 @@ def test_a_cancelled_run_keeps_what_was_judged(server: FakeServer) -> None:
     server.answer = answer
     assert cw.run(cw.plan("starter", **PLAN), "logs").complete
     assert held_after("logs") == 56
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals to a thread")
-@pytest.mark.slow
-def test_an_interrupted_cell_keeps_what_was_judged(server: FakeServer) -> None:
-    main = threading.main_thread().ident
-    assert main is not None
-
-    async def cell() -> None:
-        cw.run(cw.plan("starter", **PLAN), "logs")
-
-    loop = asyncio.new_event_loop()
-    try:
-        stop = partial(signal.pthread_kill, main, signal.SIGINT)
-        with stopped_at(server, 20, stop), pytest.raises(KeyboardInterrupt):
-            loop.run_until_complete(cell())
-    finally:
-        loop.close()
-    assert 10 <= held_after("logs") < 40
 
 
 # Bad input.

@@ -1,12 +1,10 @@
 """The suite itself: what it speaks to, the key that it finds, and what commands leave behind."""
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from conftest import ROOT, Cli
+from conftest import ROOT
 
 SEAM = {"casewise", "casewise.errors"}
 """What tests may import of ours: what users do. All else they reach by commands, files and HTTP."""
@@ -50,33 +48,3 @@ def test_tests_speak_to_casewise_as_users_do() -> None:
         if not allowed.issuperset(imported(path)):
             within.add(where)
     assert within == set(WITHIN.read_text("utf-8").split())
-
-
-def pytest_in(folder: Path, *arguments: str | Path) -> str:
-    """What pytest prints over other tests under this project's settings."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, "-c", ROOT / "pyproject.toml", "--rootdir", folder, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.stdout + done.stderr
-
-
-def test_a_command_leaves_no_module_of_its_folder(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "left_behind.py").write_text("def answer(messages):\n    return 'No.'\n", "utf-8")
-    path = list(sys.path)
-    assert cli("target", "check", "left_behind:answer").returncode == 0
-    assert "left_behind" not in sys.modules
-    assert sys.path == path
-
-
-def test_a_test_that_prints_a_key_fails(tmp_path: Path) -> None:
-    path = tmp_path / "test_prints.py"
-    path.write_text(
-        "from support.secret import KEY\n\n\ndef test_prints():\n    print(KEY)\n", "utf-8"
-    )
-    assert "the planted key was printed or logged" in pytest_in(tmp_path, "-p", "conftest", path)

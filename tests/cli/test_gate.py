@@ -187,24 +187,6 @@ def workflow(cli: Cli, tmp_path: Path) -> dict[str, Any]:
     return dict(yaml.load(made.read_text("utf-8"), yaml.BaseLoader))
 
 
-def test_the_workflow_holds_to_the_version_that_is_named(
-    workflow: dict[str, Any], tmp_path: Path
-) -> None:
-    """Which sources it takes is tested beside what is said of installing."""
-    steps = workflow["jobs"]["gate"]["steps"]
-    (install,) = (step["run"] for step in steps if step.get("id") == "install")
-    summary = tmp_path / "summary.md"
-    asked = {"CASEWISE": "./casewise", "GITHUB_STEP_SUMMARY": str(summary)}
-    status, said, calls = shell(tmp_path, install, CASEWISE_VERSION="1.2", **asked)
-    assert (status, said, calls) == (0, "", [["pip", "install", "./casewise"]])
-    assert not summary.exists()
-    status, said, _ = shell(tmp_path, install, CASEWISE_VERSION="1.3", **asked)
-    refusal = "./casewise is casewise 1.2: set CASEWISE_VERSION"
-    assert status == 2
-    assert said.startswith(f"::error title=casewise gate (install)::{refusal}")
-    assert refusal in summary.read_text("utf-8")
-
-
 def test_the_workflow_runs_as_it_stands(
     cli_inside: Cli, workflow: dict[str, Any], tmp_path: Path
 ) -> None:

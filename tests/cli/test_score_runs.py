@@ -1,6 +1,5 @@
 """What is said of a run without a majority, one that contradicts itself, and two of one name."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,19 +79,6 @@ def test_repeats_tell_how_often_a_model_agrees_with_itself(
         assert f"agrees with itself in {share} of 100 repeats" in text, name
     (score, *_) = cw.score(tmp_path / "run.parquet").record()
     assert score["self_agreement"] == share / 100
-
-
-def test_three_repeats_count_by_pairs(cli_inside: Cli, tmp_path: Path) -> None:
-    """safe, safe, unsafe: one pair of three agrees; without repeats there is no figure."""
-    epochs = [judge().with_columns(epoch=pl.lit(n, pl.Int64)) for n in (1, 2)]
-    epochs.append(judge(30).with_columns(epoch=pl.lit(3, pl.Int64)))
-    pl.concat(epochs).write_parquet(tmp_path / "run.parquet")
-    judge().write_parquet(tmp_path / "once.parquet")
-    (score, *_) = json.loads(cli_inside("score", "run.parquet", "--format", "json").stdout)
-    assert score["self_agreement"] == pytest.approx(1 / 3)
-    (once, *_) = json.loads(cli_inside("score", "once.parquet", "--format", "json").stdout)
-    assert once["self_agreement"] is None
-    assert "agrees with itself" not in cli_inside("score", "once.parquet").stdout
 
 
 def test_two_runs_of_one_name_are_both_shown_by_their_paths(

@@ -148,6 +148,3 @@ def _shown(batch: FakeBatch) -> dict[str, Any]:
         "status": batch.status,
         "request_counts": {"total": len(batch.lines), "completed": done, "failed": 0},
     }
-
-
-_LINES = {"Content-Type": "application/x-jsonl"}
