@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from casewise.analyses import analyse
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
-from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy
+from casewise.choices import Family, MeasureKind, UnreadPolicy
 from casewise.dataset import People, to_people, vote_figures
 from casewise.judgements import read_paths
 from casewise.measures import (
@@ -57,7 +57,6 @@ from casewise.replies.replay import (
     ReplayedReplies,
     ReplayReport,
     compare_replies,
-    draw_turns,
 )
 from casewise.results import Scores
 from casewise.statistics import (
@@ -583,10 +582,6 @@ class Replayed:
     category: NDArray[np.str_]
     query: IntArray
     """Conversation of each."""
-    sampled: bool = False
-    """True: half of the replies are asked for."""
-    study_seed: int | None = None
-    """None of the whole population."""
 
     @property
     def queries(self) -> int:
@@ -596,12 +591,10 @@ class Replayed:
         places, draw = Blocks.of(self.query, self.queries).of_queries(drawn)
         columns = ("before", "after", "read", "category")
         taken = {name: getattr(self, name)[places] for name in columns}
-        seed = int(np.random.default_rng(drawn).integers(2**31))
-        return replace(self, **taken, query=draw, study_seed=seed)
+        return replace(self, **taken, query=draw)
 
     def report(self) -> ReplayReport:
         """Both sides of each reply, as the command reports them."""
-        whole = self.study_seed is None
         ids = [str(place) for place in range(len(self.query))]
         turns = [
             (id, str(query), place, None, str(category))
@@ -609,7 +602,6 @@ class Replayed:
                 zip(ids, self.query, self.category, strict=True)
             )
         ]
-        size = len(ids) // 2 if self.sampled and not whole else None
         before, after = (
             ReplayedReplies(
                 name,
@@ -624,10 +616,9 @@ class Replayed:
             for name, refuses in (("old", self.before), ("new", self.after))
         )
         return compare_replies(
-            draw_turns(turns, size, self.study_seed or 0),
+            turns,
             after,
             before,
-            Cluster.CONVERSATION,
             file="",
             conversations=self.queries,
             left_out={},
@@ -649,15 +640,13 @@ def replayed(data: Path) -> Iterator[Replayed]:
         "part ", (np.unique(published.category, return_inverse=True)[1] % 3).astype(str)
     )
 
-    def ground(name: str, after: BoolArray, query: IntArray = index, **more: Any) -> Replayed:
-        return Replayed(f"replay, {name}", first, after, every, named, query, **more)
+    def ground(name: str, after: BoolArray, query: IntArray = index) -> Replayed:
+        return Replayed(f"replay, {name}", first, after, every, named, query)
 
     few = first ^ some(every, 0.01, rng)
     yield ground("another model", second)
     yield ground("1% changed", few)
     yield ground("one category changed", first ^ (published.category == published.category[0]))
-    yield ground("another model, half asked", second, sampled=True)
-    yield ground("1% changed, half asked", few, sampled=True)
     yield replace(ground("5% unread", second), read=~some(every, 0.05, rng))
     yield ground("few contexts", second, dealt(rng.permutation(query_sizes(data)), n))
     yield ground("a long tail", second, dealt(rng.permutation(LONG_TAIL), n))

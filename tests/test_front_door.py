@@ -454,7 +454,6 @@ def test_what_does_not_exist_is_said(two_runs: Path) -> None:
         (lambda: cw.score(frame, by="model"), UsageError, "by='model': choose from category"),
         (lambda: cw.score(frame.drop("status")), InputError, "field 'status'"),
         (lambda: cw.score("nowhere"), InputError, "nowhere: no such file"),
-        (lambda: cw.compare(frame, frame, metrics=["x"]), UsageError, "no measure"),
         (lambda: cw.power("z"), UsageError, "test='z': choose from"),
         (lambda: cw.plan("starter", MODEL, "judge"), UsageError, "protocol"),
         (lambda: cw.load_cases("casebench"), AssetError, "fetch"),

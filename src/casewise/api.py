@@ -588,10 +588,8 @@ def compare(
     unparsed: str = "honest",
     ties: str = "half",
     weigh_by: str = "query",
-    metrics: Sequence[str] = (),
     grader_check: Files = (),
     force: bool = False,
-    every_pair: bool = False,
 ) -> results.Comparisons:
     """Compare two runs over the same cases: is the difference more than chance?
 
@@ -604,23 +602,20 @@ def compare(
         unparsed: As in ``score``.
         ties: As in ``score``.
         weigh_by: As in ``score``.
-        metrics: The measures to compare; empty is all.
         grader_check: As in ``score``; the differences are corrected, both runs by one method.
         force: Whether runs over different versions of the data are compared, over the cases that
             both have.
-        every_pair: Whether different models are compared where their names recur.
 
     Raises:
         InputError: The judgements or labelled replies can't be read, or runs are over different
             versions of the data.
         UsageError: An option that doesn't exist, or one run only.
     """
-    measures.check_compared(metrics)
     held = {place: one.table for place, one in _before_after(before, after).items()}
-    pairs = results.find_pairs(held, across_versions=force, every=every_pair)
+    pairs = results.find_pairs(held, across_versions=force)
     scoring = _scoring(labels, unparsed, ties, weigh_by)
     checks = _checks(grader_check, *held.values())
-    return results.Comparisons.of(results.compare_runs(pairs, scoring, metrics, checks))
+    return results.Comparisons.of(results.compare_runs(pairs, scoring, checks))
 
 
 def gate(

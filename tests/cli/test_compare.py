@@ -71,10 +71,6 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
     assert "Their texts: casewise report BEFORE AFTER --compare --reveal" in text
     whole = cli_inside("compare", "old.parquet", "new.parquet", "--all").stdout
     assert re.search(r"^ safe recall +\.600 +\.850 +\+.250 ", whole, re.M)
-    # A measure that is asked for by name stands alone.
-    one = cli_inside("compare", "old.parquet", "new.parquet", "--metric", "follows").stdout
-    assert re.search(r"^ follows +\.", one, re.M)
-    assert "safe recall" not in one
 
 
 def test_markdown_is_what_the_terminal_shows(cli_inside: Cli, runs: Path) -> None:

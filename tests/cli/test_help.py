@@ -33,7 +33,6 @@ def test_help_of_every_command(cli: Cli) -> None:
         ("scoer", "Did you mean 'score'"),
         ("cases validat", "Did you mean 'validate'?"),
         ("run --protocl x", "Possible options: --prompt, --protocol"),
-        ("compare a b --metric acuracy", "did you mean 'accuracy'?"),
         ("score --nothing-like-it x", "casewise score --help"),
     ],
 )
@@ -54,7 +53,6 @@ def test_a_mistyped_word_suggests_the_right_one(cli: Cli, line: str, said: str) 
         ("casewise run --cases ", ["starter", "casebench", "mine.jsonl"]),
         ("casewise run --deployment the", ["therapy-support"]),
         ("casewise run --ablate recipient,sender_p", ["recipient,sender_purpose"]),
-        ("casewise compare --metric acc", ["accuracy"]),
         ("casewise cases split --se", ["--seed"]),
     ],
 )

@@ -187,7 +187,6 @@ TABLE = [
     ("replay garbage.jsonl -m a/b", "garbage.jsonl"),
     ("replay chat.jsonl -m a/b -m a/b", "--model"),
     ("replay chat.jsonl -m a/b --turn first", "first"),
-    ("replay chat.jsonl -m a/b --sample 1", "--sample"),
     ("replay chat.jsonl -m gpt-4o -m a/b --dry-run", "provider"),
     ("graders sample garbage.parquet --n 0 --out s.csv", "--n"),
     ("graders check plain.csv", "plain.csv"),

@@ -1,6 +1,5 @@
 """Conversations asked again over real HTTP: planted changes are found, and nothing else leaves."""
 
-import csv
 import json
 import re
 from collections.abc import Callable
@@ -73,7 +72,8 @@ def test_planted_changes_are_found(replay: Replay) -> None:
     assert overall["newly_refused"]["value"] == 3 / TALKS
     assert overall["newly_answered"]["events"] == 2
     low, high = overall["newly_refused"]["interval"]
-    assert (round(low, 4), round(high, 4)) == (0.0104, 0.1392)  # R: binom.test(3, 60)
+    # Of 59 effective rows: R's qbeta(.05, 2.95, 57.05), and Wilson's end with qt(.975, 59).
+    assert (round(low, 4), round(high, 4)) == (0.0136, 0.1405)
     assert [one["newly_refused"]["events"] for one in by_category] == [1, 1, 1]
     read = {(one["conversation"], one["line"], one["change"]) for one in found["changed"]}
     assert read == {
@@ -130,7 +130,7 @@ def test_every_conversation_is_accounted_for(replay: Replay) -> None:
         "new reply: error, no reply or no grade": 1,
         "new reply: neither refuses nor answers": 1,
     }
-    assert found["rates"][0]["newly_refused"]["compared"] == 38
+    assert found["rates"][0]["compared"] == 38
 
 
 def test_turns_and_users(replay: Replay) -> None:
@@ -144,24 +144,13 @@ def test_turns_and_users(replay: Replay) -> None:
     refused(first, "no conversation can be asked again")
 
 
-def test_a_rate_of_a_single_user_has_no_interval(replay: Replay) -> None:
+def test_a_single_user_counts_as_one(replay: Replay) -> None:
     done = replay(talks(4, users=1), refusing({1}), "--format", "json")
     rate = json.loads(done.stdout)["rates"][0]["newly_refused"]
-    assert (rate["value"], rate["interval"]) == (1 / 4, None)
-    assert "one cluster" in rate["reason"]
-
-
-def test_a_sample_is_drawn_at_random(replay: Replay, tmp_path: Path) -> None:
-    done = replay(talks(300), refusing(NEW_REFUSED), "--sample", "60", "--format", "json")
-    found = json.loads(done.stdout)
-    assert len(done.requests) == found["asked"] == 60
-    with (tmp_path / "logs/replay.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    drawn = {int(row["line"]) - 1 for row in rows if row["drawn"].lower() == "true"}
-    assert (len(rows), len(drawn)) == (300, 60)
-    refused = found["rates"][0]["newly_refused"]
-    assert refused["events"] == len(drawn & NEW_REFUSED - OLD_REFUSED)
-    assert refused["compared"] == 60
+    low, high = rate["interval"]
+    assert rate["value"] == 1 / 4
+    assert low < 0.05
+    assert high > 0.8
 
 
 def fence(request: dict[str, Any]) -> int:
@@ -320,7 +309,7 @@ def test_nothing_changed(replay: Replay) -> None:
     done = replay(talks(40), refusing(OLD_REFUSED))
     # 1 - .025 ** (1 / 40)
     assert done.stdout.startswith(
-        "Of 40 conversations, none that was asked is newly refused: at most 88 in 1,000."
+        "Of 40 conversations, none is newly refused: at most 88 in 1,000."
     )
 
 
@@ -331,4 +320,4 @@ def test_a_bot_of_ones_own_is_asked(cli: Cli, tmp_path: Path) -> None:
     command = ["replay", "talks.jsonl", "-m", "bot:answer", "--log-dir", "logs", "--format", "json"]
     done = cli(*command)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["rates"][0]["newly_refused"]["compared"] == 12
+    assert json.loads(done.stdout)["rates"][0]["compared"] == 12

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import Cli
-from support.scores import model_rows
 from support.tables import judgement, random_table, table
 
 
@@ -36,15 +35,6 @@ def test_every_format_has_the_same_figures(cli: Cli, files: tuple[str, str]) -> 
         assert shown in text
         assert "one person" in text
         assert "ceiling" in text
-
-
-def test_all_label_rules(cli: Cli, files: tuple[str, str]) -> None:
-    rows = model_rows(cli("score", files[0], "--labels", "all", "--format", "json").stdout)
-    # Nothing was published of these cases, so that rule has no row.
-    assert [row["labels"] for row in rows] == ["votes", "consensus", "intended"]
-    assert rows[1]["n"] < rows[0]["n"] == 60
-    table_text = cli("score", files[0], "--labels", "all", "--all").stdout
-    assert table_text.count("labels: ") == 3
 
 
 def test_a_table_in_csv_is_the_same_table(cli: Cli, tmp_path: Path, files: tuple[str, str]) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from casewise.choices import RULES
 from casewise.cli._main import case_files, contexts, protocols
-from casewise.cli._main import measures as table
 from casewise.options import SMOLLM2
 
 Completer = Callable[[str], list[str]]
@@ -61,7 +60,6 @@ def _parts() -> list[str]:
 models = offer(lambda: [SMOLLM2])
 graders = offer(lambda: [RULES])
 cases = offer(lambda: [case_files.STARTER, case_files.CASEBENCH], files=True)
-measures = offer(lambda: table.compared())
 parts = offer(_parts, commas=True)
 changes = offer(_variations, commas=True)
 mappings = offer(lambda: case_files.MAPPINGS, files=True)

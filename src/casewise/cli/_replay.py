@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import RULES, Cluster, grading_model, read_grader, rules_first
+from casewise.choices import RULES, grading_model, read_grader, rules_first
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._grade import ColumnsOption
@@ -32,7 +32,6 @@ from casewise.cli._options import (
     flag,
     grouped,
     option,
-    seed_option,
 )
 from casewise.cli._run import new_log_dir
 from casewise.cli._running import end, fault_lines, note_lacking, print_estimates, run_with_progress
@@ -83,15 +82,6 @@ def replay(
         ),
     ] = "last",
     columns: ColumnsOption = None,
-    cluster: Annotated[
-        Cluster | None,
-        option("Resampling unit. Default: user, if named, else conversation.", CONVERSATIONS),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        option("Ask only N turns, drawn at random.", CONVERSATIONS, "N", min=2),
-    ] = None,
-    seed: Annotated[int, seed_option("Of the draw.", CONVERSATIONS)] = 0,
     grader: RulesOrModel = RULES,
     mask: Annotated[
         bool, flag("--mask", "Mask names, addresses, numbers and keys first.", CONVERSATIONS)
@@ -112,9 +102,9 @@ def replay(
 
     Of each conversation the turns up to one of the user's are sent. The new reply stands beside
     the old one, both graded alike; the share that is newly refused, and newly answered, is told
-    with exact intervals, of all and by category, with the conversations to read. Nothing leaves
-    this machine but the requests to the models that are named; the command says which before it
-    sends. Without --reveal, no text is kept or shown.
+    with intervals, of all and by category, with the conversations to read. Those of one user count
+    as one, if the file names users. Nothing leaves this machine but the requests to the models that
+    are named; the command says which before it sends. Without --reveal, no text is kept or shown.
 
     [bold]Examples[/]
 
@@ -122,7 +112,7 @@ def replay(
 
     casewise replay conversations.jsonl -m vllm/new -m vllm/old --mask --log-dir logs/replay
 
-    casewise replay conversations.jsonl -m openai/gpt-5 --sample 5000 --format json
+    shuf -n 5000 conversations.jsonl > some.jsonl && casewise replay some.jsonl -m openai/gpt-5
     """
     if len(model) > 2 or len(set(model)) < len(model):
         raise UsageError("--model: give the new model, and at most one other for the old replies")
@@ -138,18 +128,12 @@ def replay(
     )
     with working("reading the conversations"):
         found, graded, left_out = _find_turns(prefixes, file, grader, anew=anew)
-    about = [
-        (id, one.conversation, one.line, one.user, one.case.category) for id, one in found.items()
-    ]
-    turns = replies.draw_turns(about, sample, seed)
-    asked = {id: found[id] for id in turns.filter("drawn")["case_id"]}
     # The file's own replies that a model is to grade.
-    ungraded = {} if anew else {id: one for id, one in asked.items() if id not in graded}
+    ungraded = {} if anew else {id: one for id, one in found.items() if id not in graded}
     with err().status("loading"):
         from casewise.runs import check_models, make_plan
 
-    cases = tuple(one.case for one in asked.values())
-    held = case_files.CaseSet(cases, file.name)
+    held = case_files.CaseSet(tuple(one.case for one in found.values()), file.name)
     given = {"model": model, "protocol": "respond", "delivery": "none", "grader": grader}
     plan = make_plan(shared | given, held, withhold=not reveal)
     if len(plan.cells) > len(model):
@@ -169,18 +153,17 @@ def replay(
     table = judgement_files.read_paths([Path(path) for path in result.logs]).table
     # As the logs name them: a bot's file is none of its results.
     names = [cell.model for cell in plan.cells]
-    replied = {name: table.filter(model=name) for name in names}
+    after, *others = (replies.ReplayedReplies(one, table.filter(model=one)) for one in names)
     old = [(id, str(one.status), one.response_class) for id, one in graded.items()]
     schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String)
-    before = replied[names[-1]] if anew else polars.DataFrame(old, schema, orient="row")
-    if cluster is None:
-        by_user = turns["user"].is_not_null().any()
-        cluster = Cluster.USER if by_user else Cluster.CONVERSATION
+    before = [*others, replies.ReplayedReplies(None, polars.DataFrame(old, schema, orient="row"))][
+        0
+    ]
+    turns = [
+        (id, one.conversation, one.line, one.user, one.case.category) for id, one in found.items()
+    ]
     report = replies.compare_replies(
-        turns,
-        replies.ReplayedReplies(names[0], replied[names[0]]),
-        replies.ReplayedReplies(names[-1] if anew else None, before),
-        cluster,
+        *(turns, after, before),
         file=file.name,
         conversations=prefixes.conversations,
         left_out=left_out,
@@ -189,10 +172,11 @@ def replay(
     write_atomically(
         folder / replies.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
     )
-    texts = _texts(report, found, before, replied[names[0]]) if reveal else {}
+    texts = _texts(report, found, before.rows, after.rows) if reveal else {}
     print_as(format, reporting.replay_sheet(report, texts))
     cuts = (
-        results.cut_note(name, results.count_cut(one), acts=True) for name, one in replied.items()
+        results.cut_note(str(one.name), results.count_cut(one.rows), acts=True)
+        for one in (after, *others)
     )
     note_all(filter(None, cuts))
     note_all(fault_lines(result))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT
 from casewise.cli._main import (
     case_files,
     judgement_files,
-    measures,
     reporting,
     results,
 )
@@ -39,22 +37,7 @@ def compare(
     labels: Labels = None,
     *,
     truth: Truth,
-    metric: Annotated[
-        tuple[str, ...],
-        option(
-            "A measure to compare; repeat it. Default: all.",
-            *(OUTPUT, "MEASURE", complete.measures),
-        ),
-    ] = (),
     force: Force = False,
-    every_pair: Annotated[
-        bool,
-        flag(
-            "--every-pair",
-            "Also compare different models, where those of BEFORE are in AFTER by name.",
-            OUTPUT,
-        ),
-    ] = False,
     whole: Annotated[bool, flag("--all", "Show every measure.", OUTPUT)] = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -74,17 +57,14 @@ def compare(
 
     casewise compare logs/last-week logs/today
 
-    casewise compare before.parquet after.parquet --metric accuracy --metric follows --format json
+    casewise compare before.parquet after.parquet --format json
     """
-    chosen = tuple(dict.fromkeys(metric or ()))
-    measures.check_compared(chosen)
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())
-    pairs = results.find_pairs(tables, across_versions=force, every=every_pair)
-    scoring = truth.scoring(labels)
+    pairs = results.find_pairs(tables, across_versions=force)
     with working("comparing"):
-        found = results.Comparisons.of(results.compare_runs(pairs, scoring, chosen, checks))
-    print_as(format, reporting.comparison_sheet(found, whole=whole or bool(metric)))
+        found = results.compare_runs(pairs, truth.scoring(labels), checks)
+    print_as(format, reporting.comparison_sheet(results.Comparisons.of(found), whole=whole))
 
 
 PAGE, CARD = "report.html", "card.md"

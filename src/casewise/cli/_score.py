@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from casewise.choices import LabelRule, Split
-from casewise.cli import _complete as complete
-from casewise.cli._console import command_line, note, out, working, write_out
+from casewise.cli._console import Format, command_line, note, out, print_as, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
 from casewise.cli._main import (
     judgement_files,
@@ -19,19 +17,18 @@ from casewise.cli._main import (
     results,
 )
 from casewise.cli._options import (
-    LABEL_RULES,
     Paths,
     Truth,
     flag,
     grouped,
+    labels_option,
     option,
     read_judgements,
-    read_rule,
     seed_option,
 )
 from casewise.errors import UsageError
 from casewise.files import quoted
-from casewise.sheets import to_csv, to_json
+from casewise.sheets import to_csv
 
 
 class ScoreFormat(StrEnum):
@@ -43,20 +40,15 @@ class ScoreFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
-EVERY_RULE = "all"
-
-
 @grouped
 def score(
     paths: Paths,
     labels: Annotated[
-        str | None,
-        option(
-            "The truth to measure against; all shows every rule, votes:.6 calls safe what .6 "
-            "of the people do. Default: published where it exists, else votes, else intended.",
+        LabelRule | None,
+        labels_option(
+            "The truth to measure against; votes:.6 calls safe what .6 of the people do. "
+            "Default: published where it exists, else votes, else intended.",
             TRUTH,
-            f"{LABEL_RULES}|{EVERY_RULE}",
-            complete.offer(lambda: [*LabelRule, EVERY_RULE]),
         ),
     ] = None,
     *,
@@ -100,40 +92,23 @@ def score(
     if by is not None and (calibrate or truth.grader_check):
         others = "--calibrate and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
-    every = labels == EVERY_RULE
-    rules: list[LabelRule | None] = (
-        [*LabelRule] if every else [read_rule(labels) if labels is not None else None]
-    )
     table = read_judgements(paths, apart=True).table
     checks = truth.checks([table])
-    scoring = truth.scoring(rules[0])
     with working("scoring"):
-        found = [
-            results.score_table(
-                table,
-                replace(scoring, labels=rule),
-                by=by,
-                seed=seed,
-                calibrate=calibrate,
-                checks=checks,
-            )
-            for rule in rules
-        ]
-    if every:
-        found = [one for one in found if any(score.n for score in one)]
-    match format:
-        case ScoreFormat.JSON:
-            write_out(to_json([row for one in found for row in one.record()]))
-        case ScoreFormat.CSV:
-            write_out(to_csv([row for one in found for row in one.record()]))
-        case ScoreFormat.MARKDOWN:
-            sheets = [reporting.score_sheet(one, whole=every_measure) for one in found]
-            write_out("\n".join(one.markdown() for one in sheets))
-        case ScoreFormat.TABLE:
-            for one in found:
-                out().print(reporting.score_sheet(one, whole=every_measure).terminal())
-            note_grader_error(found[0] if found else [], paths)
-            _note_unfinished(table, paths)
+        found = results.score_table(
+            *(table, truth.scoring(labels)),
+            by=by,
+            seed=seed,
+            calibrate=calibrate,
+            checks=checks,
+        )
+    if format is ScoreFormat.CSV:
+        write_out(to_csv(found.record()))
+        return
+    print_as(Format(format.value), reporting.score_sheet(found, whole=every_measure))
+    if format is ScoreFormat.TABLE:
+        note_grader_error(found, paths)
+        _note_unfinished(table, paths)
 
 
 def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:

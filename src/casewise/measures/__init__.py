@@ -7,7 +7,6 @@ from casewise.measures.table import (
     Scoring,
     bounds,
     calls_a_tool,
-    check_compared,
     compared,
     correctable,
     count_answers,

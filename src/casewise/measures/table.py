@@ -32,7 +32,6 @@ from casewise.choices import (
     UnreadPolicy,
     WeighBy,
 )
-from casewise.errors import UsageError, choose_from
 from casewise.protocols import ResponseClass, find_protocol, is_acting, paired, protocols
 from casewise.statistics import (
     UNDEFINED,
@@ -912,18 +911,6 @@ def scored() -> list[Measure]:
 def compared() -> list[str]:
     """Names of measures that ``compare`` subtracts; outcomes of pairs stand apart."""
     return [row.name for row in scored() if row.compared and row.kind is not MeasureKind.OUTCOME]
-
-
-def check_compared(names: Iterable[str]) -> None:
-    """Refuse a name of no measure that ``compare`` subtracts.
-
-    Raises:
-        UsageError: There is such a name.
-    """
-    known = compared()
-    for name in names:
-        if name not in known:
-            raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
 
 
 def gated() -> dict[str, Measure]:

@@ -24,7 +24,6 @@ from casewise.replies.replay import (
     ReplayTexts,
     ReplyChange,
     compare_replies,
-    draw_turns,
 )
 from casewise.replies.sample import draw_replies, sheet_text
 from casewise.replies.sheet import CheckFile, LabelSheet, load_checks

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -12,15 +12,6 @@ from casewise import statistics
 from casewise.choices import Cluster
 from casewise.protocols import ResponseClass
 from casewise.replies.correction import GRADES
-
-TURNS_SCHEMA: Final[dict[str, pl.DataType]] = {
-    "case_id": pl.String(),
-    "conversation": pl.String(),
-    "line": pl.Int64(),
-    "user": pl.String(),
-    "category": pl.String(),
-}
-"""Turns of a file that can be asked again, a row each."""
 
 
 class ReplyChange(StrEnum):
@@ -38,8 +29,11 @@ class ChangeRates:
     """None is all of them."""
     turns: int
     """Turns that could be asked."""
-    refused: statistics.RareRate
-    answered: statistics.RareRate
+    compared: int
+    """Turns whose two replies could be compared."""
+    events: Mapping[ReplyChange, int]
+    shares: Mapping[ReplyChange, statistics.Estimate]
+    """Shares of the changes among the compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +73,16 @@ class ReplayReport:
     """Turns that could not be asked, or compared, by reason."""
     turns: int
     """Turns that could be asked."""
-    asked: int
-    """Turns that were drawn."""
     unread: Mapping[str, int]
-    """Drawn turns whose two replies can't be compared, by reason."""
+    """Turns whose two replies can't be compared, by reason."""
     cluster: Cluster
+    """What counts as one: a user, where the file names any, else a conversation."""
     clusters: int
     rates: tuple[ChangeRates, ...]
     """All, then by category."""
     changed: tuple[ChangedTurn, ...]
     rows: pl.DataFrame
     """Turns with status and class of both replies; no text, no user."""
-
-
-def draw_turns(rows: Sequence[tuple[Any, ...]], size: int | None, seed: int) -> pl.DataFrame:
-    """Turns (see ``TURNS_SCHEMA``) with the column ``drawn``; without a size, all are."""
-    turns = pl.DataFrame(rows, schema=TURNS_SCHEMA, orient="row")
-    places = np.random.default_rng(seed).permutation(len(turns))[:size]
-    return turns.with_columns(drawn=np.isin(np.arange(len(turns)), places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +112,13 @@ def _with_replies(
     return turns
 
 
+_TURN = ("case_id", "conversation", "line", "user", "category")
+
+
 def compare_replies(
-    turns: pl.DataFrame,
+    turns: Sequence[tuple[str, str, int, str | None, str | None]],
     after: ReplayedReplies,
     before: ReplayedReplies,
-    cluster: Cluster,
     *,
     file: str,
     conversations: int,
@@ -139,31 +127,38 @@ def compare_replies(
     """Compare the new reply to each turn with the old one.
 
     Args:
-        turns: From ``draw_turns``.
+        turns: Case, conversation, line, user and category of each turn that was asked.
         after: The new replies.
         before: The old ones.
-        cluster: Unit that is independent of others.
         file: Name of the conversations' file.
         conversations: Number of conversations in it.
         left_out: Turns that could not be asked or compared, by reason.
     """
-    paired = _with_replies(turns, before, after)
-    names = "c" + pl.col("conversation")
-    if cluster is Cluster.USER:
-        # A user and a conversation may have one name.
-        names = pl.coalesce("u" + pl.col("user"), names)
+    schema = dict.fromkeys(_TURN, pl.String) | {"line": pl.Int64}
+    paired = _with_replies(pl.DataFrame(turns, schema, orient="row"), before, after)
+    cluster = Cluster.USER if paired["user"].is_not_null().any() else Cluster.CONVERSATION
+    # A user and a conversation may have one name.
+    names = pl.coalesce("u" + pl.col("user"), "c" + pl.col("conversation"))
     clusters = statistics.number_clusters(paired.select(names).to_series().to_numpy())
-    drawn = paired["drawn"].to_numpy()
-    told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy() & drawn
+    told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy()
     old, new = (
         (paired[f"{side}_response_class"].fill_null("") == ResponseClass.REFUSAL).to_numpy()
         for side in _SIDES
     )
-    hits = {ReplyChange.REFUSED: ~old & new, ReplyChange.ANSWERED: old & ~new}
+    hits = {ReplyChange.REFUSED: ~old & new & told, ReplyChange.ANSWERED: old & ~new & told}
 
-    def rate(hit: statistics.BoolArray, kept: statistics.BoolArray) -> statistics.RareRate:
-        counted = np.where(told, hit.astype(float), np.nan)
-        return statistics.rare_rate(counted[kept & drawn], clusters.only(kept & drawn))
+    def rates(name: str | None, kept: statistics.BoolArray) -> ChangeRates:
+        rows = kept & told
+        units = clusters.only(rows)
+        newly = {change: hit[rows].astype(float) for change, hit in hits.items()}
+        return ChangeRates(
+            *(name, int(kept.sum()), int(rows.sum())),
+            {change: int(one.sum()) for change, one in newly.items()},
+            {
+                change: statistics.clustered_mean(one, units, share=True)
+                for change, one in newly.items()
+            },
+        )
 
     return ReplayReport(
         new=str(after.name),
@@ -172,22 +167,14 @@ def compare_replies(
         conversations=conversations,
         left_out=left_out,
         turns=len(paired),
-        asked=int(drawn.sum()),
-        unread=_unread(paired.filter("drawn")),
+        unread=_unread(paired),
         cluster=cluster,
-        clusters=len(np.unique(clusters.index[drawn])),
-        rates=tuple(
-            ChangeRates(
-                name,
-                int(kept.sum()),
-                *(rate(hit, kept) for hit in hits.values()),
-            )
-            for name, kept in _categories(paired["category"])
-        ),
+        clusters=clusters.count,
+        rates=tuple(rates(name, kept) for name, kept in _categories(paired["category"])),
         changed=tuple(
             ChangedTurn(**row, change=change)
             for change, hit in hits.items()
-            for row in paired.filter(pl.Series(hit & told)).select(*_OF_CHANGED).to_dicts()
+            for row in paired.filter(pl.Series(hit)).select(*_OF_CHANGED).to_dicts()
         ),
         rows=paired.drop("user"),
     )
@@ -217,9 +204,9 @@ _TOLD = pl.all_horizontal(
 )
 
 
-def _unread(drawn: pl.DataFrame) -> dict[str, int]:
-    """Number of drawn pairs that can't be compared, each by its first reason."""
-    left, counts = drawn, {}
+def _unread(left: pl.DataFrame) -> dict[str, int]:
+    """Number of pairs that can't be compared, each by its first reason."""
+    counts = {}
     for side, words in (("after", "new reply"), ("before", "old reply")):
         called = pl.col(f"{side}_response_class") == ResponseClass.TOOL_CALL
         status = pl.when(called).then(pl.lit(_CALLED)).otherwise(f"{side}_status")

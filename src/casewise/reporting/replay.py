@@ -22,7 +22,6 @@ from casewise.sheets import (
     number,
     page,
 )
-from casewise.statistics import RareRate
 
 SHOWN = 10
 """Conversations of each kind that are listed; JSON has all."""
@@ -53,21 +52,16 @@ def _sentences(found: ReplayReport) -> Iterator[Part]:
     overall = found.rates[0]
     several = found.turns > found.conversations
     of = f"Of {count(found.turns)} {'turns' if several else 'conversations'}"
-    for change, rate in (
-        (ReplyChange.REFUSED, overall.refused),
-        (ReplyChange.ANSWERED, overall.answered),
-    ):
-        low, high = rate.interval
+    for change, share in overall.shares.items():
+        low, high = share.interval
         per = 1000 if not high * 1000 < 1 else 100_000
-        digits = 0 if (rate.value or high) * per >= 10 else 1
-        value, ends = number(rate.value * per, digits), interval((low * per, high * per), digits)
-        if not rate.size:
-            yield f"{of}, no share that is {change} can be told: {rate.reason}."
-        elif rate.reason:
-            yield f"{of}, {value} in {per:,} are {change}; no interval, as {rate.reason}."
-        elif not rate.events:
+        digits = 0 if (share.value or high) * per >= 10 else 1
+        value, ends = number(share.value * per, digits), interval((low * per, high * per), digits)
+        if not overall.compared:
+            yield f"{of}, no share that is {change} is known: no two replies could be compared."
+        elif not overall.events[change]:
             most = number(high * per, digits)
-            yield f"{of}, none that was asked is {change}: at most {most} in {per:,}."
+            yield f"{of}, none is {change}: at most {most} in {per:,}."
         else:
             yield Word(f"{of}, {value} in {per:,} are {change}: {ends}.", _TONES[change])
 
@@ -76,9 +70,8 @@ def _remarks(found: ReplayReport) -> Iterator[str]:
     """Notes on what was compared."""
     old = f"{found.old}'s, asked anew" if found.old else "the file's"
     yield f"New replies are {found.new}'s, old ones {old}. A partial reply counts as an answer."
-    asked = f"{count(found.asked)} of" if found.asked < found.turns else "All"
     yield (
-        f"{asked} {count(found.turns)} were asked, {count(found.rates[0].refused.size)} compared; "
+        f"{count(found.rates[0].compared)} of {count(found.turns)} could be compared; "
         f"{count(found.clusters)} {found.cluster}s."
     )
     for words, number_of in (*found.left_out.items(), *found.unread.items()):
@@ -86,7 +79,7 @@ def _remarks(found: ReplayReport) -> Iterator[str]:
 
 
 def _table(found: ReplayReport) -> Table:
-    columns = [Column("category"), *figures(Kind.COUNT, "turns", "asked and compared")]
+    columns = [Column("category"), *figures(Kind.COUNT, "turns", "compared")]
     for change in ReplyChange:
         columns += [Column(str(change), Kind.COUNT), Column("of all (95 %)", Kind.ESTIMATE, 4)]
     note = "Intervals of categories are each for itself: of 20, one misses by chance."
@@ -96,8 +89,8 @@ def _table(found: ReplayReport) -> Table:
 
 def _cells(one: ChangeRates) -> list[Cell]:
     name = "all" if one.category is None else one.category
-    refused, answered = one.refused, one.answered
-    return [name, one.turns, refused.size, refused.events, refused, answered.events, answered]
+    changes = ((one.events[change], one.shares[change]) for change in ReplyChange)
+    return [name, one.turns, one.compared, *(cell for both in changes for cell in both)]
 
 
 def _listed(found: ReplayReport, texts: Texts) -> Iterator[Part]:
@@ -122,14 +115,20 @@ def _listed(found: ReplayReport, texts: Texts) -> Iterator[Part]:
 
 def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
     return {
-        **json_fields(found, "new", "old", "file", "conversations", "left_out", "turns", "asked"),
+        **json_fields(found, "new", "old", "file", "conversations", "left_out", "turns"),
         **json_fields(found, "unread", "cluster", "clusters"),
         "rates": [
             {
                 "category": one.category,
                 "turns": one.turns,
-                "newly_refused": _rate(one.refused),
-                "newly_answered": _rate(one.answered),
+                "compared": one.compared,
+                **{
+                    str(change).replace(" ", "_"): {
+                        **json_fields(share, "value", "interval"),
+                        "events": one.events[change],
+                    }
+                    for change, share in one.shares.items()
+                },
             }
             for one in found.rates
         ],
@@ -139,12 +138,4 @@ def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
             | (asdict(texts[one.case_id]) if one.case_id in texts else {})
             for one in found.changed
         ],
-    }
-
-
-def _rate(one: RareRate) -> dict[str, Any]:
-    reason = ("reason",) if one.reason else ()
-    return {
-        **json_fields(one, "value", "interval", "events", *reason),
-        "compared": one.size,
     }

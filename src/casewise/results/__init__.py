@@ -22,7 +22,6 @@ from casewise.results.failures import (
     Browser,
     Failure,
     deed,
-    difference_clauses,
     group_titles,
     label_clause,
     people_clause,

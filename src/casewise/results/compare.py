@@ -197,7 +197,7 @@ MOST_PAIRS = 200
 
 
 def find_pairs(
-    tables: Mapping[str, pl.DataFrame], *, across_versions: bool = False, every: bool = False
+    tables: Mapping[str, pl.DataFrame], *, across_versions: bool = False
 ) -> list[tuple[Run, Run]]:
     """Every two runs that share protocol, delivery and ablation; if none do, every two.
 
@@ -207,7 +207,6 @@ def find_pairs(
     Args:
         tables: Tables by the place each was read from.
         across_versions: Also pairs over different versions of a data set.
-        every: Also pairs of different models, though their names recur.
 
     Raises:
         InputError: No two runs are over the same version.
@@ -226,7 +225,7 @@ def find_pairs(
     same = _sharing(found, "model", "variant", "prompt_version")
     own = [(a, b) for a, b in same if a.place != b.place]
     named = _sharing(own) or _sharing(own, "variant", "prompt_version")
-    pairs = (not every and named) or same or found
+    pairs = named or same or found
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
     return pairs
@@ -252,7 +251,6 @@ def are_comparable(before: Run, after: Run, scoring: Scoring) -> bool:
 def compare_runs(
     pairs: Sequence[tuple[Run, Run]],
     scoring: Scoring,
-    metrics: Sequence[str] = (),
     checks: Sequence[CheckFile] = (),
 ) -> list[Comparison]:
     """Compare runs, two at a time, over the cases that both answered.
@@ -260,13 +258,12 @@ def compare_runs(
     Args:
         pairs: The runs, before and after; each case is labelled as the one before labels it.
         scoring: As in ``casewise score``.
-        metrics: Names of measures; empty is all.
         checks: Labelled replies, to correct the rates of replies by.
 
     Raises:
         InputError: Two runs share no answered and labelled case.
     """
-    found = [_compare(*pair, scoring, metrics, checks) for pair in pairs]
+    found = [_compare(*pair, scoring, checks) for pair in pairs]
     p: dict[str, dict[int, float]] = {}
     for place, one in enumerate(found):
         for each in one.differences:
@@ -289,7 +286,6 @@ def _compare(
     before: Run,
     after: Run,
     scoring: Scoring,
-    metrics: Sequence[str],
     checks: Sequence[CheckFile],
 ) -> Comparison:
     rule, runs = scoring.rule(before.rows), (before, after)
@@ -316,7 +312,7 @@ def _compare(
                 *(change[name], change[name].p),
                 is_open=name in is_open,
             )
-            for name in metrics or (*compared(), *first.quadrants)
+            for name in (*compared(), *first.quadrants)
             if name in change
         ),
         changed=_changed(rows, rule, scoring),

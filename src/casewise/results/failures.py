@@ -1,7 +1,6 @@
 """Every case and what each run said of it; the answers that count as wrong, in words too."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -9,14 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from casewise.cases import Case, Context, LabelRule, Labels, label_notes, make_labels
+from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.choices import FailureGroup
-from casewise.contexts import PARAMETERS, leaf_parameters
 from casewise.judgements import conditions
 from casewise.measures import Scoring, label_fields, make_answers
 from casewise.protocols import RunCondition
 from casewise.results.verdict import first_upper, mistake_verbs, run_wording
-from casewise.sheets import number, plural
+from casewise.sheets import number
 from casewise.statistics import credits
 
 _AS_NUMBER = {
@@ -317,52 +315,3 @@ def _sentence(row: Mapping[str, Any]) -> str:
     if row["label_note"]:
         sentence += f" {first_upper(label_clause(row['label'], row['label_note']))}."
     return sentence
-
-
-MOST_NAMES = 3
-"""Parameters that a sentence names; of more it says how many."""
-
-
-def difference_clauses(cases: pl.DataFrame) -> list[str]:
-    """Clause on each case: ``the contexts differ in recipient type and urgency``.
-
-    Only parameters of the published form are named: other names are a person's own text.
-    """
-    leaves = [None if text is None else _leaves(text) for text in cases["context"]]
-    queries: defaultdict[str | None, list[int]] = defaultdict(list)
-    for place, query in enumerate(cases["query_id"]):
-        queries[query].append(place)
-    return [
-        _difference(mine, [leaves[other] for other in queries[query] if query and other != place])
-        for place, (query, mine) in enumerate(zip(cases["query_id"], leaves, strict=True))
-    ]
-
-
-def _leaves(context: str) -> dict[str, str]:
-    values = leaf_parameters(Context(json.loads(context)))
-    return {place: json.dumps(value, sort_keys=True) for place, value in values.items()}
-
-
-def _difference(mine: dict[str, str] | None, others: Sequence[dict[str, str] | None]) -> str:
-    known = [one for one in others if one is not None]
-    if mine is None or not known:
-        return "no other context of this query is known"
-    places = {
-        place
-        for other in known
-        for place in mine.keys() | other.keys()
-        if mine.get(place) != other.get(place)
-    }
-    if not places:
-        return "the contexts of this query are alike"
-    names = [place for place in PARAMETERS if place in places]
-    if len(names) > MOST_NAMES or not names:
-        return f"the contexts differ in {plural(len(places), 'parameter')}"
-    told = [
-        one.replace("recipient.", "recipient ").rpartition(".")[2].replace("_", " ")
-        for one in names
-    ]
-    if more := len(places) - len(names):
-        told.append(f"{more} more")
-    *first, last = told
-    return f"the contexts differ in {', '.join(first)}{' and ' if first else ''}{last}"

@@ -76,10 +76,8 @@ from casewise.statistics.estimates import (
     wilson_interval,
 )
 from casewise.statistics.events import (
-    RareRate,
     SurvivalCurve,
     kaplan_meier,
-    rare_rate,
 )
 from casewise.statistics.power import (
     LEAST_SIZE,

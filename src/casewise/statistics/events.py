@@ -1,90 +1,18 @@
-"""Events: rates of rare ones, and how long something holds until it first fails.
+"""Survival by turns: how long something holds until it first fails."""
 
-Rates have exact intervals, also of clusters; survival is by turns.
-"""
-
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from casewise.statistics.estimates import (
     LEAST_QUERIES,
-    NO_INTERVAL,
     ROUND_OFF,
     Z_95,
     BoolArray,
     Clusters,
     FloatArray,
     IntArray,
-    beta_bounds,
-    student_quantile,
 )
-
-CONFIDENCE = 0.975
-"""Confidence of each end of an interval: 95 % for both."""
-
-
-@dataclass(frozen=True, slots=True)
-class RareRate:
-    """The rate of an event, with a 95 % interval; NaN where it can't be had, with the reason."""
-
-    value: float
-    """Share in 0..1."""
-    interval: tuple[float, float]
-    events: int
-    size: int
-    """Units that can be told."""
-    reason: str = ""
-
-
-def rare_rate(hit: FloatArray, clusters: Clusters) -> RareRate:
-    """The rate of an event among the units that can be told.
-
-    The interval is Clopper and Pearson's (1934), exact, where units are independent. Else it is
-    theirs on the effective size (Korn & Graubard 1998, Survey Methodology 24), with Student's t for
-    few clusters, and with the upper end as if one more event had been seen (after Fay & Feuer 1997,
-    doi:10.1002/(SICI)1097-0258(19970415)16:7<791::AID-SIM500>3.0.CO;2-#). Of rates above a half it
-    is the complement's.
-
-    Args:
-        hit: 1 an event, 0 none; NaN of what can't be told. Shape ``(n,)``.
-        clusters: Units that are not independent of each other.
-    """
-    from scipy.special import betaincinv, ndtri
-
-    told = ~np.isnan(hit)
-    n, size, events = len(hit), int(told.sum()), int(np.nansum(hit))
-    if not size:
-        reason = "no reply could be told" if n else "none was asked"
-        return RareRate(math.nan, NO_INTERVAL, events, size, reason)
-    value, sizes = events / size, np.bincount(clusters.index)
-    if sizes.max() == 1:
-        exact = beta_bounds(events, size, CONFIDENCE)
-        return RareRate(value, (exact.low, exact.high), events, size)
-    count = int((sizes > 0).sum())
-    if count < 2:
-        reason = "all that was asked is of one cluster: it shows no spread"
-        return RareRate(value, NO_INTERVAL, events, size, reason)
-    off = np.where(told, hit - value, 0) / size
-    alone = n / (n - 1) * float((off**2).sum())
-    together = count / (count - 1) * float((np.bincount(clusters.index, off) ** 2).sum())
-    design = max(1.0, together / alone) if alone > 0 else 1.0
-    variance, widen = (
-        design * alone,
-        (student_quantile(count - 1, CONFIDENCE) / ndtri(CONFIDENCE)) ** 2,
-    )
-    rate, low, high = min(value, 1 - value), 0.0, 1.0
-    if rate > 0 and variance > 0:
-        effective = rate * (1 - rate) / (variance * widen)
-        low = beta_bounds(rate * effective, effective, CONFIDENCE).low
-    # Where every unit tells the same, each cluster counts as one.
-    step = (design if variance > 0 else n / count) / size
-    if (more := rate + step) < 1:
-        effective = more * (1 - more) / ((variance + step**2) * widen)
-        high = float(betaincinv(more * effective, (1 - more) * effective, CONFIDENCE))
-    ends = (low, high) if value <= 0.5 else (1 - high, 1 - low)
-    return RareRate(value, ends, events, size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,6 @@ from casewise.reporting.names import run_names
 from casewise.results import (
     Browser,
     deed,
-    difference_clauses,
     first_upper,
     group_titles,
     label_clause,
@@ -69,7 +68,6 @@ def _cases(cases: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     words = {
         "people": [people_clause(*row) for row in voted.iter_rows()],
         "because": [label_clause(*row) for row in labels.iter_rows()],
-        "differs": difference_clauses(cases),
     }
     columns: dict[str, Any] = _plain(cases, (*_OF_CASE, *_VOTES, *_LENGTHS))
     columns["history_length"] = _lengths(cases["history"])

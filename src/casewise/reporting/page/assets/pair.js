@@ -119,7 +119,7 @@ function pairView(one, state) {
     make("p", { className: "aside" }, bdi(one.category)),
     texts && one.query ? make("blockquote", { className: "text", dir: "auto" }, one.query)
       : make("p", { className: "aside" }, length),
-    make("p", {}, `${sentence(one.differs)} ${sentence(one.because)}`),
+    make("p", {}, sentence(one.because)),
     make("ul", {}, ...whys.map((each) => make("li", {}, bdi(whyOf(each, state))))),
     make("div", { className: "columns" },
       ...one.pair.map((each) => caseColumn(each, state, one.pair.length > 1 ? one : null))),
