@@ -142,7 +142,7 @@ TABLE = [
     (f"run {MODEL} --model-base-url nonsense", "nonsense"),
     (f"run {MODEL} --generate reasoning_efort=high", "did you mean 'reasoning_effort'"),
     (f"run {MODEL} --generate reasoning_effort=hgh", "expected 'none', 'minimal', 'low'"),
-    (f"run {MODEL} --generate temperature=1", "can't be given: --sampling sets it"),
+    (f"run {MODEL} --generate temperature=1", "can't be given: casewise or an option"),
     (f"run {MODEL} --generate top_k=5", "(openai-api/fake/m) do not get it"),
     (f"run {MODEL} --generate top_p=1 --generate top_p=1", "given twice"),
     (

@@ -53,7 +53,11 @@ REFUSED: list[tuple[str, ...]] = [
     ("run", "--model", "bot.yaml", "--protocol", "respond", "--log-dir", "logs"),
     ("target", "check", "header.target.yaml"),
 ]
-OF_ENVIRONMENT = [RUN, GENERATE, ("run", "--protocol", "respond", *GRADER, "--log-dir", "logs")]
+OF_ENVIRONMENT = [
+    RUN,
+    GENERATE,
+    ("run", "-m", "mockllm/model", "--protocol", "respond", *GRADER, "--log-dir", "logs"),
+]
 
 
 @pytest.fixture

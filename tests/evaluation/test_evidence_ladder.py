@@ -13,7 +13,7 @@ from support.fake_openai import FakeServer
 
 import casewise as cw
 
-QUERIES = 2
+QUERIES = 1
 RUN = ("run", "--cases", "cases.jsonl", "--protocol", "respond", "--log-dir", "logs")
 
 

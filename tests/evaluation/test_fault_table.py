@@ -295,24 +295,6 @@ def test_nothing_is_sent_before_the_time_that_is_named(cli: Cli, tmp_path: Path)
     assert " ".join(done.stderr.split()).count("which asks to wait 1 s") == 1
 
 
-def test_a_request_that_waits_while_others_are_answered(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A model that answers is not given up, however long one of its requests had to wait."""
-    # Two hundred seconds a request: an hour is eighteen.
-    monkeypatch.setattr(f"{STANDING}.MOST_S", 0.01)
-    starved = Failing(sent(429, {}, retry_after="0"), 8, answered=BEFORE)
-
-    def answer(request: dict[str, Any]) -> Answer:
-        return starved(request) if "question 2" in str(request["messages"]) else SAFE
-
-    with FakeServer(answer) as server:
-        monkeypatch.setattr(f"{STANDING}.monotonic", lambda: 200.0 * len(server.requests))
-        done = run(cli, tmp_path, server)
-    assert done.returncode == 0, done.stderr
-    assert statuses(tmp_path) == {"ok": CASES}
-
-
 PAID_AND_UNPAID = """
 class NoCredit(Exception):
     status_code = 402

@@ -1,9 +1,7 @@
 """Servers that can't be reached: said at once, given up soon, and met where they are only late."""
 
-import resource
 import socket
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,9 @@ from typing import Any
 import pytest
 from conftest import Cli
 from support.certificates import TlsServer, write_certificate
-from support.fake_openai import Answer, FakeServer, Raw
+from support.fake_openai import FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
-
-import casewise as cw
 
 SAFE = '{"explanation": "fine", "judgement": "safe"}'
 MODEL = "openai-api/fake/m"
@@ -116,38 +112,6 @@ def test_certificates(
     assert (f"the certificate of 127.0.0.1:{server.port} is not trusted (" in said) == bool(parts)
     assert all(part in said for part in parts)
     assert "given up after" not in said
-
-
-@pytest.mark.slow
-def test_a_small_reply_that_unpacks_to_half_a_gigabyte(cli: Cli, tmp_path: Path) -> None:
-    """Its case alone is lost, and no more than a part of it is ever unpacked."""
-    packer = zlib.compressobj(wbits=31)
-    zeros = bytes(1 << 20)
-    bomb = b"".join(packer.compress(zeros) for _ in range(512)) + packer.flush()
-    kinds = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-
-    def answer(request: dict[str, Any]) -> Answer:
-        is_first = request["messages"][-1]["content"] == server.prompts[0]
-        return Raw(200, bomb, kinds) if is_first else SAFE
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with FakeServer(answer) as server:
-        said = run(cli, tmp_path, server.url, status=0, questions=24)
-        assert len(server.requests) == 24
-    more_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert f"answer too long from 127.0.0.1:{server.port}" in said
-    assert sorted(cw.judgements(tmp_path / "logs")["status"]) == ["error", *["ok"] * 23]
-    assert more_kib < 300_000
-
-
-def test_one_of_two_servers_is_dead(cli: Cli, tmp_path: Path, port: int) -> None:
-    dead = {"DEAD_BASE_URL": f"http://127.0.0.1:{port}/v1", "DEAD_API_KEY": KEY}
-    with FakeServer(lambda _: SAFE) as server:
-        said = run(cli, tmp_path, server.url, "-m", "openai-api/dead/m", status=1, env=dead)
-    assert said.count("not finished: ") == 1
-    assert "not finished: openai-api/dead/m: given up" in said
-    rows = cw.judgements(tmp_path / "logs")
-    assert rows.filter(model=MODEL)["status"].to_list() == ["ok"] * 3
 
 
 def test_a_dead_grader(cli: Cli, tmp_path: Path, port: int) -> None:

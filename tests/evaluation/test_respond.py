@@ -12,7 +12,7 @@ from support.actors import REFUSAL, Actor, comply, follows, refuse, text_of, wri
 from support.fake_openai import Answer, FakeServer
 from support.scores import analysed, model_rows
 
-QUERIES = 6
+QUERIES = 3
 RUN = ("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs")
 TOWARD = "to the twin's side"
 ESCALATION = ("--vary", "escalation")

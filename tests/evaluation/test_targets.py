@@ -30,9 +30,8 @@ from support.bots import (
 )
 from support.fake_openai import Raw
 from support.fault_runs import write_questions
-from support.planted import CANARY, write_planted_cases
 from support.scores import model_rows
-from support.secret import KEY, found_in
+from support.secret import KEY
 
 import casewise as cw
 
@@ -172,12 +171,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "twice) (found '{sender.platform_type}'; expected {messages}",
     ),
     ({"url": "http://{context.sender.host}/chat"}, "{context.sender.host} can't choose the host"),
-    ({"url": "{env:BOT_KEY}{query}"}, "{query} can't choose the host"),
-    ({"body": {"q": "{last} {system"}}, "(found '{system'; expected"),
-    (
-        {"body": {"q": ["As of {messages}"]}},
-        "a list within a text (found 'As of {messages}'; expected {messages} alone",
-    ),
     (
         {"reponse": "a"},
         "field 'reponse': unknown field (expected one of name",
@@ -191,10 +184,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"url": "http://127.0.0.1/chat?api_key=needle-0f9d31"},
         "field 'url': 'api_key' holds a secret (expected {env:NAME}",
-    ),
-    (
-        {"url": "http://127.0.0.1/sk-needle-0f9d31/chat"},
-        "field 'url': 'path' holds a secret (expected {env:NAME}",
     ),
     (
         {"headers": {"Authorization": "Bearer needle-0f9d31"}},
@@ -466,48 +455,3 @@ def test_streams(tmp_path: Path, cli: Cli) -> None:
             problem = done.stderr
     assert said == [("Sure: one\u2028two", 0), (None, 1), (None, 1)]
     assert "line 2 of the stream is no JSON" in problem
-
-
-def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:
-    """Keys are nowhere; what was asked and answered is in the logs alone."""
-    count = iter(range(10_000))
-
-    def answer(request: dict[str, Any]) -> Raw:
-        n = next(count)
-        if "fence 4 " in str(request["m"]):
-            return told({"error": f"{KEY} can't say {CANARY}"}, 400, X_Told=KEY)
-        if n % 7 == 5:
-            return told({"odd": [KEY, CANARY]})
-        return told({"r": f"Sure. {CANARY} with {KEY}.", "id": f"s{n}"})
-
-    cases = write_planted_cases(tmp_path / "cases.jsonl")
-    with BotServer(answer) as server:
-        path = write_target(
-            tmp_path,
-            OPENAI_TARGET,
-            server,
-            body={"m": "{messages}", "token": "{env:BOT_KEY}"},
-            **{"name": "bot", "reply": "r", "usage": None, "refused": None},
-        )
-        done = cli(
-            *("run", "--model", path, "--protocol", "respond", "--cases", cases),
-            *("--log-dir", "logs", "--max-connections", "1"),
-            env=ENV,
-        )
-        assert done.returncode in (0, 1)
-        assert {request["token"] for request in server.requests} == {KEY}
-    assert any(row["error"] for row in rows_of(tmp_path / "logs"))
-    said = done.stdout + done.stderr
-    for command in (
-        ("score", "logs"),
-        ("report", "logs", "--out", "card.md"),
-        ("export", "logs", "--to", "redacted-logs", "--out", "public"),
-    ):
-        done = cli(*command, env=ENV)
-        assert done.returncode in (0, 1, 3), done.stderr
-        said += done.stdout + done.stderr
-    assert CANARY not in said
-    assert found_in(tmp_path) == []
-    found = found_in(tmp_path, CANARY)
-    kept = {place.removeprefix(f"{tmp_path}/").partition("/")[0] for place in found}
-    assert kept == {"cases.jsonl", "logs"}

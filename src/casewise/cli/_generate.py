@@ -21,7 +21,7 @@ from casewise.cli._options import (
     out_option,
     seed_option,
 )
-from casewise.cli._running import MakingProgress, note_lacking, print_estimates, stoppable
+from casewise.cli._running import CountProgress, note_lacking, print_estimates, stoppable
 from casewise.options import RunOptions, ViewOptions
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _make(plan: "MakingPlan") -> "Made":
     )
     if before := len(plan.made.lines):
         note(f"{before:,} were made before")
-    progress = MakingProgress(err())
+    progress = CountProgress(err(), "writing", 10)
     observers = Observers(fault=progress.met)
 
     def kept() -> str:
@@ -165,11 +165,6 @@ def _make(plan: "MakingPlan") -> "Made":
 
 
 def _print(plan: "MakingPlan", made: "Made") -> None:
-    cost = "" if made.cost_usd is None else f", ${made.cost_usd:.2f}"
-    note(
-        f"{made.asked:,} requests now: ~{made.input_tokens:,} tokens in, "
-        f"~{made.output_tokens:,} out{cost}"
-    )
     console = results()
     pairs, queries = made.cases // 2, len(plan.queries)
     where = f": {plan.options.out}" if pairs else ""

@@ -23,7 +23,7 @@ from casewise.cli._options import (
     out_option,
     warn_of_content,
 )
-from casewise.cli._running import LineProgress
+from casewise.cli._running import CountProgress
 from casewise.errors import ModelError, UsageError
 from casewise.sheets import count, terminal
 
@@ -113,7 +113,7 @@ def grade(
     )
     conversations = transcripts.read_conversations(file, transcripts.read_columns(columns))
     try:
-        with LineProgress(err()) as progress:
+        with CountProgress(err(), "lines", 100_000) as progress:
             tally = replies.grade_conversations(
                 conversations, to, grading, file, lambda tally: progress(tally.total)
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import signal
 import sys
 import time
@@ -158,53 +157,33 @@ class RunProgress(_Shown):
             )
 
 
-class MakingProgress(_Shown):
-    """Progress of the making of contexts, in queries; called for each."""
+class CountProgress(_Shown):
+    """Progress of a count; called with the number so far and, where it is known, that of all.
 
-    def __init__(self, console: Console) -> None:
+    Args:
+        console: Where it is shown.
+        what: What is counted.
+        step: Number between two lines, where there is no terminal.
+    """
+
+    def __init__(self, console: Console, what: str, step: int) -> None:
         super().__init__(
-            console,
-            SpinnerColumn(),
-            TextColumn("writing"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            console, SpinnerColumn(), TextColumn(what), MofNCompleteColumn(), TimeRemainingColumn()
         )
-        self._task = self.add_task("writing", total=None)
+        self._what, self._step, self._next = what, step, step
+        self._task = self.add_task(what, total=None)
 
-    def __call__(self, through: int, total: int) -> None:
+    def __call__(self, number: int, total: int | None = None) -> None:
         """Show the number; without a terminal, every tenth of a long list, and the end."""
-        self.update(self._task, completed=through, total=total)
-        if self.console.is_terminal or not through:
+        self.update(self._task, completed=number, total=total)
+        if self.console.is_terminal or (number < self._next and number != total) or not number:
             return
-        if through == total or through % max(LINES, total // LINES) == 0:
-            self.console.print(f"writing {through}/{total}", style="dim")
+        self._next = number + max(self._step, (total or 0) // LINES)
+        of = "" if total is None else f"/{total:,}"
+        self.console.print(f"{self._what} {number:,}{of}", style="dim", highlight=False)
 
-
-class LineProgress(_Shown):
-    """Progress through a file; called with the number of lines read so far."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(
-            console, SpinnerColumn(), TextColumn("{task.completed:,.0f} lines"), _Rate()
-        )
-        self._task = self.add_task("reading", total=None)
-        self._next = _LINES_APART
-
-    def __call__(self, lines: int) -> None:
-        """Show the number; without a terminal, at every hundred thousand."""
-        self.update(self._task, completed=lines)
-        if not self.console.is_terminal and lines >= self._next:
-            self._next = lines - lines % _LINES_APART + _LINES_APART
-            self.console.print(f"{lines:,} lines", style="dim", highlight=False)
-
-
-_LINES_APART = 100_000
 
 NOT_ALL_DONE = 1
-
-_STREAMS = (1, 2)
-"""Standard output and error."""
 
 _STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that stop a start as Ctrl-C does; Windows has no SIGHUP."""
@@ -220,14 +199,9 @@ def _signals_stop() -> Iterator[list[int]]:
     A signal that is ignored, as under ``nohup``, stays so.
     """
     met: list[int] = []
-    terminals = [number for number in _STREAMS if os.isatty(number)]
 
     def stop(number: int, frame: FrameType | None) -> None:
         met.append(number)
-        for stream in terminals:
-            # On a terminal that was closed, writing would fail.
-            if not os.isatty(stream):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         interrupt = signal.getsignal(signal.SIGINT)
         if not callable(interrupt):
             raise KeyboardInterrupt

@@ -7,7 +7,7 @@ that stay at fault are kept aside, with the reasons.
 import asyncio
 import json
 import logging
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -36,7 +36,7 @@ from casewise.contexts import (
 )
 from casewise.errors import InputError, ModelError, UsageError
 from casewise.files import hold, journal_lines, whole_characters, write_atomically
-from casewise.logs import input_tokens, provider_refused
+from casewise.logs import provider_refused
 from casewise.models.client import PatientModel, Prices, Watch
 from casewise.models.faults import FailedRequestError, first_within
 from casewise.models.open import ATTEMPT_TIMEOUT_S, check_all, in_own_loop, known_prices, open_model
@@ -245,11 +245,6 @@ class Made:
     """Cases in the file."""
     faults: Mapping[str, tuple[Fault, ...]]
     """Faults of each pair kept aside, by query id: those of earlier starts among them."""
-    asked: int
-    """Requests sent now."""
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
 
 
 Watcher = Callable[[int, int], None]
@@ -277,15 +272,15 @@ def make_contexts(plan: MakingPlan, watch: Watcher, observers: Observers | None 
         for records in (plan.made, plan.aside):
             records.write(order)
         shared = Watch(observers.fault)
-        maker = Maker(plan, {name: _open(plan, name, shared) for name in plan.models})
-        in_own_loop(maker.make_all(watch))
+        models = {name: _open(plan, name, shared) for name in plan.models}
+        in_own_loop(Maker(plan, models).make_all(watch))
         for records in (plan.made, plan.aside):
             records.write(order)
     faults = {
         query: tuple(Fault(**fault) for fault in json.loads(line)["faults"])
         for query, (line,) in plan.aside.lines.items()
     }
-    return Made(2 * len(plan.made.lines), faults, *maker.spent())
+    return Made(2 * len(plan.made.lines), faults)
 
 
 def _open(plan: MakingPlan, name: str, watch: Watch) -> PatientModel:
@@ -305,9 +300,7 @@ class Maker:
 
     def __init__(self, plan: MakingPlan, models: Mapping[str, PatientModel]) -> None:
         self.plan, self.models = plan, models
-        self.usage: Counter[tuple[str, str]] = Counter()
-        """Requests, and tokens in and out, by model."""
-        self.failures = 0
+        self.answers = self.failures = 0
         self.others: list[Shingles] = [
             shingles({place: str(text) for place, text in leaf_parameters(case.context).items()})
             for lines in plan.made.lines.values()
@@ -369,7 +362,7 @@ class Maker:
                 prompt = render_repair(asked_for, text, faults)
         except FailedRequestError as error:
             self.failures += 1
-            if self.failures >= GIVE_UP and not self.usage:
+            if self.failures >= GIVE_UP and not self.answers:
                 raise ModelError(f"{self.plan.options.model}: {error.plain}") from None
             faults = (Fault(FAILED, error.message),)
         fields = query.model_dump(exclude={"id"}) | {"tags": self.plan.tags}
@@ -418,25 +411,8 @@ class Maker:
             max_tokens=options.max_tokens,
         )
         output = await model.generate(prompt, config=config.merge(model.config))
-        self.usage[name, "requests"] += 1
-        if usage := output.usage:
-            self.usage[name, "in"] += input_tokens(usage)
-            self.usage[name, "out"] += usage.output_tokens
+        self.answers += 1
         return output
-
-    def spent(self) -> tuple[int, int, int, float | None]:
-        """Requests, tokens in and out, and dollars, where the prices are known."""
-        prices = self.plan.options.prices
-        costs = [
-            known_prices(name, prices).cost(self.usage[name, "in"], self.usage[name, "out"])
-            for name in self.plan.models
-        ]
-        requests, sent, answered = (
-            sum(self.usage[name, what] for name in self.plan.models)
-            for what in ("requests", "in", "out")
-        )
-        known = [cost for cost in costs if cost is not None]
-        return requests, sent, answered, sum(known) if len(known) == len(costs) else None
 
 
 def _unread(output: ModelOutput) -> Fault:

@@ -93,34 +93,16 @@ _OTHERS = (
 WITHOUT_LOGPROBS = f"gives no log-probabilities, {_OTHERS}"
 WITHOUT_ALTERNATIVES = f"gives no alternatives to its first token (top_logprobs), {_OTHERS}"
 
-_SET_BY_OPTIONS = {
-    "temperature": "--sampling",
-    "seed": "--seed",
-    "max_tokens": "--max-tokens",
-    "num_choices": "--samples",
-    "logprobs": "--protocol probability",
-    "top_logprobs": "--protocol probability",
-    "system_message": "--prompt",
-    "max_connections": "--max-connections",
-    "adaptive_connections": "--max-connections",
-    "attempt_timeout": "--attempt-timeout",
-    "timeout": "--attempt-timeout",
-    "batch": "--batch",
-    "max_completion_tokens": "--max-tokens",
-    "n": "--samples",
-    "messages": "--prompt",
-    "model": "--model",
-}
-"""Settings that options set."""
-
 REFUSED = {
-    *_SET_BY_OPTIONS,
-    *("stream_idle_timeout", "max_retries", "cache", "prompt_logprobs", "fail_on_refusal"),
-    *("parallel_tool_calls", "internal_tools", "max_tool_output", "tools", "tool_choice"),
-    *("fallback_models", "modalities", "metadata", "stream"),
+    *("temperature", "seed", "max_tokens", "max_completion_tokens", "num_choices", "n", "logprobs"),
+    *("top_logprobs", "system_message", "messages", "model", "max_connections", "batch"),
+    *("adaptive_connections", "attempt_timeout", "timeout", "stream_idle_timeout", "max_retries"),
+    *("cache", "prompt_logprobs", "fail_on_refusal", "parallel_tool_calls", "internal_tools"),
+    *("max_tool_output", "tools", "tool_choice", "fallback_models", "modalities", "metadata"),
+    "stream",
 }
-"""Settings, and members of a request's body, that casewise sets itself or that mean nothing here:
-repetitions are its own, an answer is a text of the model that was asked, and taken whole."""
+"""Settings, and members of a request's body, that options set, or casewise, or that mean nothing
+here: repetitions are its own, an answer is a text of the model that was asked, and taken whole."""
 
 SETTINGS = tuple(name for name in sorted(GenerateConfig.model_fields) if name not in REFUSED)
 """Settings that can be given."""
@@ -211,8 +193,7 @@ def _checked(where: str, name: str, given: Any) -> Any:
 
 def _refuse(where: str, name: str) -> None:
     if name in REFUSED:
-        by = _SET_BY_OPTIONS.get(name)
-        raise UsageError(f"{where}: can't be given: {by or 'casewise'} sets it")
+        raise UsageError(f"{where}: can't be given: casewise or an option of its own sets it")
 
 
 def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
