@@ -286,7 +286,7 @@ CELL = st.none() | st.text(max_size=8) | st.integers() | st.floats(allow_nan=Fal
 MORE = CELL | st.lists(CELL, max_size=2) | st.dictionaries(st.text(max_size=3), CELL, max_size=2)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.lists(st.dictionaries(NAME, MORE, min_size=1, max_size=5), min_size=1, max_size=5))
 def test_every_table_gets_a_draft_that_loads(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
