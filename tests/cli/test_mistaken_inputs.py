@@ -126,6 +126,7 @@ TABLE = [
     (f"run {MODEL} --max-cost 1", "openai-api/fake/m has none that is known: give --price-in"),
     (f"run {MODEL} --max-cost -1 --price-in 1 --price-out 1", "--max-cost"),
     (f"run {MODEL} --limit -1", "--limit"),
+    (f"run {MODEL} --samples 3", "needs a protocol that averages answers"),
     (f"run {MODEL} --seed 4294967296", "4294967295"),
     (f"run {MODEL} --log-dir cases.jsonl/x", "cases.jsonl"),
     (f"run {MODEL} --log-dir=", "an argument is empty"),

@@ -50,7 +50,6 @@ class Guard(InConversation):
 
     name = "guard"
     deliveries = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.NONE)
-    repeats = False
     drawn = False
     # A system message would be a part of what it judges.
     takes_system = False

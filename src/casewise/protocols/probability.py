@@ -187,7 +187,6 @@ class Probability(Protocol):
     name = "probability"
     upstream = "judgelogits"
     mode = "logits"
-    repeats = False
     drawn = False
     candidates = TOP_LOGPROBS
     answer_tokens = 1

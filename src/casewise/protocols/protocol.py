@@ -187,9 +187,7 @@ class Protocol:
     """Languages, beside English, that templates are written in."""
 
     samples = 1
-    """Default number of answers to each opening."""
-    repeats = True
-    """True if ``--samples`` may ask for more."""
+    """Default number of answers to each opening; ``--samples`` asks for others where it isn't 1."""
     drawn = True
     """True if answers may be drawn at random; False is always greedy."""
     takes_system = True

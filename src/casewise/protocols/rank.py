@@ -106,7 +106,6 @@ class Rank(Protocol):
     unit = Unit.PAIR
     deliveries = (Delivery.JUDGE,)
     languages = ()
-    repeats = False
     answer_tokens = 3
     measures = (
         Measure(

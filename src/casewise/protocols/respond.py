@@ -59,7 +59,6 @@ class Respond(InConversation):
     acts = True
     task = "respond"
     deliveries = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
-    repeats = False
     # Mean of 1,399 replies of 24 models of 2024 to 2026 to questions like ours; everyday
     # instructions take a third of it.
     answer_tokens = 1000

@@ -109,7 +109,9 @@ NEEDS: Mapping[str, Need] = {
         "a protocol that asks of pairs: rank", lambda run: _protocol(run).unit is Unit.PAIR
     ),
     "grader": Need("replies to grade: --protocol respond", lambda run: _protocol(run).acts),
-    "samples": Need("a protocol that averages answers", lambda run: _protocol(run).repeats),
+    "samples": Need(
+        "a protocol that averages answers: score", lambda run: _protocol(run).samples > 1
+    ),
     "seed": Need(
         "--vary, or answers that are drawn (--sampling reference)",
         lambda run: run.vary is not None or draws(run),

@@ -80,7 +80,7 @@ def make_draw(
     return DrawSettings(
         sampling,
         config.merge(GenerateConfig.model_validate(settings or {})),
-        (options.samples or usual) if protocol.repeats else 1,
+        (options.samples or usual) if protocol.samples > 1 else 1,
         SYSTEM_MESSAGE if open_model and protocol.takes_system else None,
         settings or {},
     )
