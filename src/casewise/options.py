@@ -149,7 +149,7 @@ class ConditionOptions:
     vary: Annotated[
         str | None,
         Input(
-            "respond: also with every conversation changed, for example urgency, persona, "
+            "respond: also ask with every conversation changed, for example urgency, persona, "
             "twin-claim, filler-4k, revocation (docs/how-to/acting.md).",
             CONVERSATIONS,
             "CHANGE,...",
@@ -161,8 +161,8 @@ class ConditionOptions:
     swap: Annotated[
         str | None,
         Input(
-            "Also with a parameter or group of every context taken from the twin's: which change "
-            "flips the model? each: every single one.",
+            "Also ask with this parameter or group of each context taken from its twin's; each: "
+            "every one in turn.",
             CASES,
             "PART,...|each",
             axis=True,
@@ -185,18 +185,18 @@ class ConditionOptions:
     only: Annotated[
         str | None,
         Input(
-            "Only cases whose id, query id, category or one of whose tags is this (* stands for "
-            "any letters), as a run of its own.",
+            "Only cases whose id, query id, category or a tag matches (* is any text), as a run of "
+            "its own.",
             CASES,
             "PATTERN",
             axis=True,
         ),
     ] = None
-    limit: Annotated[int | None, Input("Only the first N of the cases.", CASES, least=1)] = None
+    limit: Annotated[int | None, Input("Only the first N cases.", CASES, least=1)] = None
     pairs: Annotated[
         int | None,
         Input(
-            "Most pairs of one query, where the protocol asks of pairs. Default: all.",
+            "rank: most pairs of a query. Default: all.",
             CASES,
             "N",
             axis=True,
@@ -207,7 +207,7 @@ class ConditionOptions:
         str | None,
         Input(
             "respond: a model that grades the replies, or rules,PROVIDER/NAME: only those that the "
-            "rules doubt. Default: by rules, offline.",
+            "rules doubt. Default: rules, offline.",
             CONVERSATIONS,
             "rules|PROVIDER/NAME",
             axis=True,
@@ -226,7 +226,7 @@ class ConditionOptions:
     seed: Annotated[
         int | None,
         Input(
-            "Of the changed conversations, and of answers that are drawn at random.",
+            "Seed of changed conversations, and of answers that are sampled.",
             SAMPLING,
             "N",
             axis=True,
@@ -304,7 +304,7 @@ class RunOptions(ConditionOptions):
     attempt_timeout: Annotated[
         int | None,
         Input(
-            "When a request is given up and sent again. Default: 300.",
+            "Seconds after which a request is sent again. Default: 300.",
             PLACE,
             "SECONDS",
             least=1,
@@ -326,10 +326,12 @@ class RunOptions(ConditionOptions):
         float | None, Input("Dollars for a million output tokens.", COST, least=0)
     ] = None
     grader_price_in: Annotated[
-        float | None, Input("respond: the same of the grader's input tokens.", COST, least=0)
+        float | None,
+        Input("respond: dollars for a million input tokens of the grader.", COST, least=0),
     ] = None
     grader_price_out: Annotated[
-        float | None, Input("respond: the same of the grader's output tokens.", COST, least=0)
+        float | None,
+        Input("respond: dollars for a million output tokens of the grader.", COST, least=0),
     ] = None
     withhold: bool = False
     """True if logs hold no text of cases and answers; a new start asks again what no log holds."""
@@ -351,7 +353,7 @@ class StartOptions:
     same_server: Annotated[
         bool,
         Input(
-            "Go on in the folder although a model's address is another: it is the same model.",
+            "Go on in a folder although the address of the same model changed.",
             MODEL,
         ),
     ] = False
@@ -389,7 +391,7 @@ class StartOptions:
     max_cost: Annotated[
         float | None,
         Input(
-            "Stop when so much is spent (earlier starts in the folder too); nothing is lost.",
+            "Stop at this cost, earlier starts in the folder included; judgements are kept.",
             COST,
             "DOLLARS",
         ),
@@ -409,7 +411,8 @@ class ViewOptions:
         ),
     ] = None
     dry_run: Annotated[
-        bool, Input("Print requests, tokens and cost, and what is judged already.", COST)
+        bool,
+        Input("Print requests, tokens and cost, and what is judged already; send nothing.", COST),
     ] = False
 
 

@@ -38,7 +38,7 @@ _NAME = re.compile(r"\w[\w.-]*")
 StratifyBy = Annotated[
     By, option("The field whose values each draw has in proportion; none: not stratified.")
 ]
-Seed = Annotated[int, seed_option("Of the draw.")]
+Seed = Annotated[int, seed_option("Seed of the draw.")]
 Out = Annotated[Path, out_option("What to write: .jsonl, .yaml or .csv.")]
 
 
@@ -57,11 +57,9 @@ def split(
 ) -> None:
     """Split a file into parts, stratified, with whole queries in each.
 
-    Twins, and cases that ask the same question under two ids, are never
-    parted. Each part has its share of every stratum, rounded down or up; the
-    shares of the whole are met as closely as whole queries allow. The order
-    of the file plays no role. DIR/NAME has the form of FILE (JSON becomes
-    JSON Lines); a file of that name is overwritten.
+    Twins, and cases with the same question under two ids, stay together. Each part has its
+    share of every stratum, as closely as whole queries allow, whatever the order of the file.
+    DIR/NAME has the form of FILE (JSON becomes JSON Lines); a file of that name is overwritten.
 
     [bold]Examples[/]
 
@@ -120,8 +118,8 @@ def merge(
 ) -> None:
     """Unite files; identical cases count once, a contradiction is an error.
 
-    Cases are told by their ids; each keeps its source and its licence. A file
-    of the name of --out is overwritten.
+    Cases are matched by id; each keeps its source and its licence. A file of the name of --out
+    is overwritten.
 
     [bold]Example[/]
 
@@ -146,11 +144,10 @@ def diff(
 ) -> None:
     """List what changed between two versions of a file, case by case.
 
-    Cases are matched by their ids. A case whose text and id changed is
-    reworded if exactly one case of OLD and one of NEW fit. Votes are compared
-    as counts. The form of the files plays no role; their order does, since
-    the hash that results name depends on it. Votes that would come to stand
-    on another text are named.
+    Cases are matched by their ids. A case whose text and id changed is reworded if exactly one
+    case of OLD and one of NEW fit. Votes are compared as counts. The form of the files doesn't
+    matter; their order does, since the hash in results depends on it. Votes that would stand on
+    another text are named.
 
     [bold]Exit status[/]: 0 the same, 1 different, 2 bad input.
 

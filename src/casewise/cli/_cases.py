@@ -222,14 +222,13 @@ def audit(
     format: FormatOption = Format.TABLE,
     to: Annotated[Path | None, out_option("Also write the audit as Markdown.")] = None,
     reveal: Annotated[bool, flag("--reveal", "Show pieces of the texts, not only ids.")] = False,
-    seed: Annotated[int, seed_option("Of folds and hashing.")] = 0,
+    seed: Annotated[int, seed_option("Seed of folds and hashing.")] = 0,
 ) -> None:
     """Look for what is wrong with a set of cases, before anybody judges them.
 
-    Copies; whether words, lengths or one parameter give the intended side
-    away; twins that differ in length; personal data, unfinished texts; pairs;
-    votes, as in casewise describe. No model is run. Each finding has a code
-    that stays.
+    It finds copies; words, lengths or parameters that give the intended side away; personal
+    data; unfinished texts; broken pairs; and what casewise describe finds of votes. No model is
+    run. Each finding has a fixed code.
 
     [bold]Exit status[/]: 0 done, 1 found what --fail-on names, 2 bad input.
 

@@ -133,7 +133,7 @@ def write_out(text: str) -> None:
         write_to_nobody()
 
 
-FormatOption = Annotated[Format, typer.Option(help="How to print.", rich_help_panel=OUTPUT)]
+FormatOption = Annotated[Format, typer.Option(help="Form of the output.", rich_help_panel=OUTPUT)]
 
 
 def print_as(format: Format, sheet: "Sheet") -> None:

@@ -22,10 +22,9 @@ def describe(
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
 
-    How far the context moves people, what is wrong with the votes (published
-    rates, ties, raters), how far people agree, and how well one person, or
-    an oracle, could do. Fractions in 0..1; intervals are clustered by
-    query. What is wrong with texts and pairs: casewise cases audit.
+    How much the context moves people, faults of the votes (published rates, ties, raters),
+    agreement, and the accuracy that one person, or an oracle, would have. Fractions in 0..1;
+    intervals are clustered by query. Faults of texts and pairs: casewise cases audit.
 
     [bold]Examples[/]
 
@@ -45,7 +44,7 @@ def describe(
 def power(inputs: PowerInputs, *, format: FormatOption = Format.TABLE) -> None:
     """Work out the votes, cases or pairs of a study, or its power.
 
-    Of the difference, the number (--n) and the power, give two: the third is worked out.
+    Give two of the difference, the number (--n) and the power; the third is computed.
     Proportions compares the votes on two cases, each judged by people of its own; pairs compares
     two models on the same cases, clustered by query. The third example gives the 21 votes a case
     of the CASE-Bench paper.

@@ -53,9 +53,8 @@ def export(
 ) -> None:
     """Write judgements, logs or cases in another form; texts are withheld.
 
-    Without --reveal, queries, contexts, replies, explanations and error
-    messages are left out; ids, categories and lengths stand in for them.
-    docs/how-to/exports.md says what each form holds.
+    Without --reveal, queries, contexts, replies, explanations and error messages are left out;
+    the table has their lengths. docs/how-to/exports.md lists what each form holds.
 
     [bold]Examples[/]
 

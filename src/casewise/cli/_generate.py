@@ -64,13 +64,15 @@ class GenerateOptions:
             complete.parts,
         ),
     ] = None
-    seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0
-    temperature: Annotated[float, option("Of the model that writes.", SAMPLING, min=0)] = 0.8
+    seed: Annotated[int, seed_option("Seed of every request.", SAMPLING)] = 0
+    temperature: Annotated[
+        float, option("Temperature of the model that writes.", SAMPLING, min=0)
+    ] = 0.8
     language: Annotated[
-        str | None, option("Of queries that name none (BCP 47: en, de, pt-BR).", CASES)
+        str | None, option("Language of queries that name none (en, de, pt-BR).", CASES)
     ] = None
-    source: Annotated[str | None, option("Of queries that name none.", CASES)] = None
-    licence: Annotated[str | None, option("Of queries that name none.", CASES)] = None
+    source: Annotated[str | None, option("Source of queries that name none.", CASES)] = None
+    licence: Annotated[str | None, option("Licence of queries that name none.", CASES)] = None
     max_connections: Annotated[
         int | None, option("Queries at once. Default: 20.", PLACE, min=1)
     ] = None

@@ -114,15 +114,14 @@ def sample(
     draw: Annotated[
         Draw, option("doubt: more of what the grader doubts. random: each reply alike.")
     ] = Draw.DOUBT,
-    seed: Annotated[int, seed_option("Of the draw.")] = 0,
+    seed: Annotated[int, seed_option("Seed of the draw.")] = 0,
 ) -> None:
     """Draw replies of a run for people to label.
 
-    Writes a sheet, which shows neither model, context nor what the grader said.
-    Label it with casewise graders label, or in a spreadsheet: fill the column
-    label with compliance, partial, refusal or undetermined, and leave the other
-    columns, which hold the design of the draw. The rows are in random order: to
-    label fewer, stop early.
+    The sheet shows neither model, context nor grade. Label it with casewise graders label, or
+    in a spreadsheet: fill the column label with compliance, partial, refusal or undetermined,
+    and leave the other columns as they are. The rows are in random order: to label fewer, stop
+    early.
 
     [bold]Examples[/]
 

@@ -12,7 +12,7 @@ from casewise.options import SAMPLING as SAMPLING
 OUTPUT = "Output"
 
 GRADER = "Grader of replies"
-TRUTH = "Truth and unread answers"
+TRUTH = "Labels"
 UNCERTAINTY = "Uncertainty"
 
 

@@ -259,8 +259,8 @@ Labels = Annotated[
 GraderCheck = Annotated[
     tuple[Path, ...],
     option(
-        "Replies that people labelled (from casewise graders sample, or as casewise graders check "
-        "reads them): correct the rates of replies for the grader's errors. Repeat it.",
+        "Labelled replies (from casewise graders sample): correct the rates for the grader's "
+        "errors. Repeat for several.",
         TRUTH,
         "FILE",
     ),
@@ -270,8 +270,7 @@ GraderCheck = Annotated[
 def weigh_by_option(panel: str | None = None) -> Any:
     """An option of what weighs alike in figures of pairs."""
     return option(
-        "What weighs alike in figures of pairs of contexts, where queries have unequal numbers "
-        "of contexts: each query, or each pair.",
+        "Unit of equal weight in figures of pairs of contexts: query or pair.",
         panel,
     )
 
@@ -283,8 +282,8 @@ class Truth:
     unparsed: Annotated[
         UnreadPolicy,
         option(
-            "What an unread answer counts as: honest leaves it out and names the coverage; "
-            "reference does as the published script.",
+            "How an answer without a verdict counts: honest leaves it out and prints the coverage; "
+            "reference follows the published script.",
             TRUTH,
         ),
     ] = UnreadPolicy.HONEST

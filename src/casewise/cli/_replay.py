@@ -100,11 +100,12 @@ def replay(
 ) -> None:
     """Ask the conversations of a file again: what does a new model refuse, or answer, newly?
 
-    Of each conversation the turns up to one of the user's are sent. The new reply stands beside
-    the old one, both graded alike; the share that is newly refused, and newly answered, is told
-    with intervals, of all and by category, with the conversations to read. Those of one user count
-    as one, if the file names users. Nothing leaves this machine but the requests to the models that
-    are named; the command says which before it sends. Without --reveal, no text is kept or shown.
+    Of each conversation the turns up to one of the user's are sent, and the new reply is
+    compared with the old one, both graded alike. Printed are the shares newly refused and newly
+    answered, with intervals, in all and by category, and the conversations to read.
+    Conversations of one user are one cluster, if the file names users. Only the requests to the
+    named models leave this machine; the command lists them first. Without --reveal, no text is
+    kept or shown.
 
     [bold]Examples[/]
 

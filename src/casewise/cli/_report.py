@@ -43,15 +43,14 @@ def compare(
 ) -> None:
     """Compare runs over the same cases: is the difference more than chance?
 
-    Runs with the same protocol, delivery and ablation are compared, two at a time, over the cases
-    that both answered; where no two are alike, all are. Where BEFORE and AFTER hold models of the
-    same names, each is compared with itself. The difference is after minus before, with
-    an error clustered by query; of more than two runs, the one named earlier is before, so the
-    first is before all others. First stands in words what got worse, and what got better, by more
-    than chance; then a table, and five cases that are newly wrong. With --all, p-values are
-    adjusted (Holm) over all pairs of runs, and DETECTABLE is the smallest true difference that
-    these cases would show in 80 % of tries. Runs over different versions of the data are not
-    compared without --force, and then over the cases that both have.
+    Runs with the same protocol, delivery and ablation are compared, two at a time, over the
+    cases that both answered; if no two match, all are. Models of the same name in BEFORE and
+    AFTER are compared with themselves. The difference is after minus before, clustered by
+    query; of more than two runs, the earlier argument is before. Printed first are changes for
+    the worse, then for the better, by more than chance; then a table, and five newly wrong
+    cases. With --all, p-values are adjusted (Holm) over all pairs of runs, and DETECTABLE is
+    the smallest true difference that these cases would show in 80 % of tries. Runs over
+    different versions of the data need --force, which compares the cases that both have.
 
     [bold]Examples[/]
 

@@ -46,7 +46,7 @@ def score(
     labels: Annotated[
         LabelRule | None,
         labels_option(
-            "The truth to measure against; votes:.6 calls safe what .6 of the people do. "
+            "The truth to measure against; votes:.6: safe if .6 of the people vote so. "
             "Default: published where it exists, else votes, else intended.",
             TRUTH,
         ),
@@ -61,21 +61,21 @@ def score(
         bool,
         flag(
             "--calibrate",
-            "Show what temperature scaling and isotonic regression would do, each query "
-            "mended by a fit on others.",
+            "Show calibration by temperature and by isotonic regression, each query by a fit on "
+            "the others.",
             "Calibration",
         ),
     ] = False,
-    seed: Annotated[int, seed_option("Of folds.", UNCERTAINTY)] = 0,
-    format: Annotated[ScoreFormat, option("How to print.", OUTPUT)] = ScoreFormat.TABLE,
+    seed: Annotated[int, seed_option("Seed of the folds.", UNCERTAINTY)] = 0,
+    format: Annotated[ScoreFormat, option("Form of the output.", OUTPUT)] = ScoreFormat.TABLE,
 ) -> None:
     """Score judgements against people's votes, published rates, or what authors meant.
 
-    One row a model and condition: accuracy, recall and F1 of the verdicts; correlation (PCC),
-    cross-entropy (BCE) and Brier score of the probabilities against the labels' shares; what
-    the two contexts of a query do. Below, what needs no model, and what people reach.
-    Fractions in 0..1, PCC in -1..1; errors are clustered by query.
-    docs/method/statistics.md explains every number.
+    First the finding in a sentence, then a row a run: changes of the context that it follows,
+    both kinds of mistakes, right answers; below, chance, one person and the ceiling. --all
+    adds accuracy, recalls, F1, correlation (PCC), cross-entropy (BCE), Brier score and every
+    analysis. Intervals are 95 %, clustered by query; docs/method/statistics.md explains each
+    number.
 
     [bold]Examples[/]
 

@@ -16,12 +16,11 @@ def trend(
     truth: Truth,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what changed since the first run, and show each run's figures in time.
+    """Show what changed since the first run, and each run's figures over time.
 
-    Runs are dated by their logs. First stands the verdict on the latest run, against the first
-    like it over the same data; then how often each run follows changes of the label and changes
-    where people don't, and how often it makes either mistake. casewise report --trend draws it, and
-    lists the newly wrong cases.
+    Runs are dated by their logs. First the verdict on the latest run, compared with the first
+    run like it over the same data; then the figures of each run. casewise report --trend draws
+    them, and lists the newly wrong cases.
 
     [bold]Examples[/]
 

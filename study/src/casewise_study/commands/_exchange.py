@@ -44,9 +44,9 @@ def blocks(
 ) -> None:
     """Write who is to judge what as CSV, for people who judge with another tool.
 
-    A row a page: block, position, case_id, query_id, arm, check, query, context.
-    One person judges one block. The votes come back by casewise annotate export
-    --votes: rater, case_id and verdict of each.
+    A row a page: block, position, case_id, query_id, arm, check, query, context. One person
+    judges one block. Read the votes back by casewise annotate export --votes: rater, case_id
+    and verdict of each.
 
     Content warning: the file holds queries and contexts that may be distressing.
 
@@ -79,8 +79,8 @@ def prolific(
 ) -> None:
     """Write the settings of a study on Prolific: address, codes, places, time and pay.
 
-    study.md is to paste from, study.json is the body that Prolific's API takes.
-    People are recruited there, and judge on your own server.
+    study.md is to paste from, study.json is the body for Prolific's API. People are recruited
+    there, and judge on your own server.
 
     [bold]Examples[/]
 
@@ -115,14 +115,12 @@ def payments(
 ) -> None:
     """List what each payment rests on, by the platform's ids; you decide, on the platform.
 
-    How far the person came, the code that was sent and shown, minutes at
-    work, failed checks, why the screening flags them, the pay of a session,
-    and what the hourly pay comes to where they took longer. The study holds no
-    platform id: Prolific's export of submissions brings them. Without a
-    platform people stand by personal code.
+    How far each person came, the codes sent and shown, minutes at work, failed checks, flags of
+    the screening, the pay of a session, and the hourly pay where they took longer. Platform ids
+    come from Prolific's export of submissions. Without a platform people are listed by personal
+    code.
 
-    The list identifies people: it is yours alone, and no export holds it.
-    Delete it when everybody is paid.
+    The list identifies people: keep it to yourself, and delete it when everybody is paid.
 
     [bold]Examples[/]
 
@@ -165,9 +163,9 @@ def links(
 ) -> None:
     """Write a signed link for each person of a mailing list or a panel of your own.
 
-    Who follows a link is that person, on any device. With recruitment.signed:
-    true in the study file no other link is taken, so nobody can make up ids.
-    Links are signed by the study's secrets: make them where it is served.
+    Whoever follows a link is that person, on any device. With recruitment.signed: true in the
+    study file no other link is accepted, so nobody can make up ids. Links are signed by the
+    study's secrets: write them where the study is served.
 
     [bold]Examples[/]
 
@@ -204,11 +202,11 @@ def reconcile(
 ) -> None:
     """Confirm people by the platform's export, and give the places of all others to new people.
 
-    Confirmed is whose submission is approved or awaits review. Who is not in
-    the export, returned, was rejected or timed out loses the place; links that
-    the platform signed need no export. No vote is deleted: votes without a
-    place don't count, and count again if a later export has the person. The
-    server may run meanwhile; the same export twice changes nothing.
+    A person is confirmed if the submission is approved or awaits review. People who are not in
+    the export, returned, were rejected or timed out lose the place; links that the platform
+    signed need no export. No vote is deleted: votes without a place don't count, and count
+    again if a later export has the person. The server may run meanwhile; the same export twice
+    changes nothing.
 
     [bold]Examples[/]
 

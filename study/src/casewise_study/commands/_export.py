@@ -78,9 +78,7 @@ def export(
         typer.Option("--with-demographics", help="Include age and the like; so may these."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
-    format: Annotated[
-        ResultFormat, typer.Option(help="How to print the summary.")
-    ] = ResultFormat.TABLE,
+    format: Annotated[ResultFormat, typer.Option(help="Form of the output.")] = ResultFormat.TABLE,
 ) -> None:
     """Screen and summarise a study's votes, and write them down to be published.
 

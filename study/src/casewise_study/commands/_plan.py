@@ -60,7 +60,7 @@ def plan(
     ] = None,
     seed: Annotated[int, _of_study(min=0, max=MAX_SEED, help="Seed of the random assignment.")] = 0,
     by: Annotated[
-        str | None, _of_study(metavar="TEXT", help="Who does the study, for the consent.")
+        str | None, _of_study(metavar="TEXT", help="Who runs the study, for the consent.")
     ] = None,
     contact: Annotated[
         str | None, _of_study(metavar="TEXT", help="Whom people can write to.")
@@ -78,7 +78,7 @@ def plan(
         ),
     ] = None,
     language: Annotated[
-        str, _of_study(metavar="CODE", help="Of the pages: en, de, or that of a .po file.")
+        str, _of_study(metavar="CODE", help="Language of the pages: en, de, or that of a .po file.")
     ] = SOURCE,
     collection: Annotated[
         StoppingRule,
@@ -89,20 +89,22 @@ def plan(
     platform: Annotated[Platform, _of_people(help="Where people come from.")] = Platform.NONE,
     seconds: Annotated[
         float | None,
-        _of_people(min=1, help="A case takes, on average. Default: by the words that people read."),
+        _of_people(min=1, help="Mean seconds a case. Default: by the number of words."),
     ] = None,
     minutes_besides: Annotated[
         float | None,
-        _of_people(min=0, help="Consent, tutorial and questions take. Default: by their words."),
+        _of_people(
+            min=0, help="Minutes for consent, tutorial and questions. Default: by their words."
+        ),
     ] = None,
     pay: Annotated[float, _of_people(min=0, help="Pay an hour. 0: unpaid.")] = 0,
     currency: Annotated[str, _of_people(help="Three capital letters.")] = "GBP",
-    fee: Annotated[float, _of_people(min=0, help="The platform's, as a share of the pay: .4.")] = 0,
+    fee: Annotated[float, _of_people(min=0, help="Platform's fee as a share of the pay: .4.")] = 0,
     dropout: Annotated[
         float, _of_people(min=0, max=0.95, help="Share of people who won't finish.")
     ] = 0.1,
     force: Annotated[bool, _of_study("--force", help="Overwrite the study file.")] = False,
-    format: Annotated[ResultFormat, _of_study(help="How to print the plan.")] = ResultFormat.TABLE,
+    format: Annotated[ResultFormat, _of_study(help="Form of the output.")] = ResultFormat.TABLE,
 ) -> None:
     """Plan a study: who judges which cases, how many people it takes, and what it costs.
 

@@ -54,17 +54,15 @@ def simulate(
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="Draws the people and what they do.")
     ] = 0,
-    format: Annotated[
-        ResultFormat, typer.Option(help="How to print the result.")
-    ] = ResultFormat.TABLE,
+    format: Annotated[ResultFormat, typer.Option(help="Form of the output.")] = ResultFormat.TABLE,
 ) -> None:
     """Simulate a study before you pay for it: whom the screening flags, and what it costs.
 
-    People are drawn who judge all blocks: honest ones by a share of each case
-    (of its votes, where it has any; else a draw), a leniency and a pace of
-    their own, others as you say. Then the study's rules screen them, and the
-    cost of replacing those flagged is added up. Under sequential collection
-    it tells the votes saved, and the errors of labels and shares.
+    Simulated people judge all blocks: honest people by a share of each case (of its votes,
+    where it has any; else a draw), a leniency and a pace of their own, others as the options
+    set. Then the study's rules screen them, and the cost of replacing flagged people is added
+    up. Under sequential collection it prints the votes saved, and the errors of labels and
+    shares.
 
     [bold]Examples[/]
 

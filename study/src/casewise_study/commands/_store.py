@@ -81,8 +81,8 @@ def serve(
 ) -> None:
     """Serve a study: people judge its cases on pages in their browsers.
 
-    Everything that is answered is on the disk before the next page is shown:
-    stop and start the server as you like. The study file must stay as it is
+    Every answer is on the disk before the next page is shown: stop and start the server as you
+    like. The study file must stay as it is
     while people take part. Platform ids are kept as keyed hashes alone; their
     key lies in STUDY.secrets.json, readable by you alone: keep it, and never
     publish it.
@@ -251,11 +251,10 @@ def exclude(
 ) -> None:
     """Exclude a person: another may have the place, and the votes stay, uncounted.
 
-    The votes are exported as votes that don't count, and the data card tells
-    of the person and the reason: that there was somebody careless remains
-    known. Who has finished keeps the code that was shown. It can't be undone;
-    the server may run meanwhile. To delete a person's answers: purge. With
-    --flagged once each case has its votes, and again until nobody is flagged.
+    The votes are exported as votes that don't count, and the data card has the person's
+    pseudonym and the reason. People who have finished keep their code. It can't be undone; the
+    server may run meanwhile. To delete a person's answers: purge. Give --flagged once each case
+    has its votes, and again until nobody is flagged.
 
     [bold]Examples[/]
 
@@ -304,10 +303,9 @@ def purge(
 ) -> None:
     """Delete all that a person has answered; the block is free for another.
 
-    A keyed hash of the account stays, so that the same person does not begin
-    again, and comes back to the platform's code that it was shown. The server
-    may run meanwhile. Files that were exported before, and backups, are not
-    touched: the pseudonym that is printed finds the person in them.
+    A keyed hash of the account stays, so that the same person can't begin again, and sees the
+    same completion code. The server may run meanwhile. Earlier exports and backups are not
+    touched: find the person in them by the printed pseudonym.
 
     [bold]Examples[/]
 
@@ -346,12 +344,10 @@ def backup(
 ) -> None:
     """Copy a study's database, secrets, plan and cases while the server runs.
 
-    A copy of the .db file made by other means lacks the latest votes, which
-    SQLite keeps in a file beside it until they are many. The backup has every
-    vote that was taken before; it is checked, and not there at all if
-    something is wrong. PostgreSQL is written to SQLite, too: the folder is a
-    study that can be exported or served as it is. Its secrets tell who people
-    are: keep it as you keep the study.
+    Don't copy the .db file by other means: the latest votes are in a second file. The backup is
+    checked, and removed if something is wrong. PostgreSQL is written to SQLite, too: the folder
+    is a study that can be exported or served. Its secrets identify people: keep it as safe as
+    the study.
 
     [bold]Examples[/]
 
@@ -381,9 +377,8 @@ def restore(
 ) -> None:
     """Make a study from a backup, to be served again.
 
-    The backup is checked first, and stays as it is. Nothing is overwritten:
-    move away what is broken, then restore to its name. People go on where the
-    backup has them.
+    The backup is checked first, and stays as it is. Nothing is overwritten: move a broken study
+    away, then restore to its name. People go on where the backup has them.
 
     [bold]Examples[/]
 
