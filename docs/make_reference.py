@@ -201,8 +201,8 @@ def measures_page() -> str:
     for head, rows in groups.items():
         lines += [
             f"\n## {head}\n",
-            "| key | what it is | range | better | null if |",
-            "|---|---|---|---|---|",
+            "| key | what it is | range | better |",
+            "|---|---|---|---|",
             *map(_measure_row, rows),
         ]
     return "\n".join([*lines, ""])
@@ -214,12 +214,13 @@ Every measure that `casewise score`, `compare`, `report` and `gate` have, by its
 tables and a gate's file: made of the program's own table. `r` is the share of people who call a
 case safe, `p` the model's probability of safe; `s` and `u` are the verdicts in the context of a
 pair that is meant to be safe, and in the other. Beside each stand `_se`, clustered by query, and
-`_ci`, 95 %. [Statistics](../method/statistics.md) says how to read them."""
+`_ci`, 95 %; of no cases or answers all three are null. [Statistics](../method/statistics.md) says
+how to read them."""
 
 
 def _measure_row(row: Measure) -> str:
     key = f"quadrants.{row.name}" if row.kind is MeasureKind.OUTCOME else row.name
-    cells = [f"`{key}`", f"{row.says}: {defined(row)}", span(row), row.better.value, row.null_if]
+    cells = [f"`{key}`", f"{row.says}: {defined(row)}", span(row), row.better.value]
     return f"| {' | '.join(cells)} |"
 
 

@@ -1,6 +1,4 @@
-"""Reliability bins, and recalibration, by hand and against scikit-learn."""
-
-import math
+"""Calibration error and recalibration, by hand."""
 
 import numpy as np
 import pytest
@@ -8,34 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casewise.statistics import (
-    Clusters,
-    bin_places,
-    clustered_mean,
+    calibration_error,
     grouped_folds,
     number_clusters,
     recalibrate,
-    reliability,
 )
 
 A = np.array
 
 
-def each(n: int) -> Clusters:
-    return number_clusters(np.arange(n))
-
-
-def test_bins_are_open_below_and_closed_above() -> None:
-    edges = A([0.0, 0.1, 0.1000001, 0.3, 0.7, 0.95, 1.0])
-    assert bin_places(edges).tolist() == [0, 0, 1, 2, 6, 9, 9]
-
-
-def test_ece_by_hand() -> None:
-    # Bin (.1, .2]: means .15 and .30, gap .15, two of four. Bin (.8, .9]: .85 and .5, gap .35.
-    found = reliability(A([0.12, 0.18, 0.85, 0.85]), A([0.2, 0.4, 0.0, 1.0]), each(4))
-    assert found.ece.value == pytest.approx(0.5 * 0.15 + 0.5 * 0.35)
-    assert [(one.low, one.n) for one in found.bins if one.n] == [(0.1, 2), (0.8, 2)]
-    assert [found.bins[1].p, found.bins[1].rate] == pytest.approx([0.15, 0.3])
-    assert math.isnan(found.bins[0].p)
+@pytest.mark.parametrize(
+    ("p", "rate", "error"),
+    [
+        # Bin (.1, .2]: means .15 and .30, gap .15, two of four. Bin (.8, .9]: .85 and .5, gap .35.
+        ([0.12, 0.18, 0.85, 0.85], [0.2, 0.4, 0.0, 1.0], 0.5 * 0.15 + 0.5 * 0.35),
+        # Bins hold their upper edge, and the first one 0: gaps of +.1 and -.1 in one bin are none.
+        ([0.0, 0.1], [0.1, 0.0], 0.0),
+        ([0.1, 0.1000001], [0.0, 0.2000001], 0.1),
+        ([0.2000001, 0.3], [0.3000001, 0.2], 0.0),
+    ],
+)
+def test_calibration_error_by_hand(p: list[float], rate: list[float], error: float) -> None:
+    found = calibration_error(A(p), A(rate), number_clusters(np.arange(len(p))))
+    assert found.value == pytest.approx(error)
+    assert found.reason.startswith("an ECE is above 0 by chance")
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 9))
@@ -79,17 +73,3 @@ def test_recalibration_of_too_little() -> None:
     assert found.temperatures == ()
     even = recalibrate(np.full(4, 0.5), A([0.1, 0.9, 0.2, 0.8]), A([0, 0, 1, 1]))
     assert even.temperatures == (1.0, 1.0)
-
-
-def test_small_bins_are_merged_with_their_neighbours() -> None:
-    """10 and 15 answers make 25 together; 30 more are enough, and the last 3 join them."""
-    p = A([0.05] * 10 + [0.15] * 15 + [0.55] * 30 + [0.95] * 3)
-    rate = A([0.0, 0.2] * 29)
-    found = reliability(p, rate, each(58))
-    assert [(one.low, one.high, one.n) for one in found.merged] == [(0, 0.2, 25), (0.2, 1, 33)]
-    first, second = found.merged
-    assert first.p == pytest.approx((10 * 0.05 + 15 * 0.15) / 25)
-    # Twelve of 25 are .2, and 17 of 33.
-    assert (first.rate, second.rate) == pytest.approx((0.2 * 12 / 25, 0.2 * 17 / 33))
-    assert first.interval == pytest.approx(clustered_mean(rate[:25], each(25)).interval)
-    assert sum(one.n for one in found.bins) == 58

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from casewise.statistics import benjamini_hochberg, holm
+from casewise.statistics import holm
 
 A = np.array
 
@@ -25,12 +25,3 @@ def test_holm_by_hand() -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_against_statsmodels(p: list[float]) -> None:
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1].tolist())
-
-
-def test_benjamini_and_hochberg() -> None:
-    # .01 * 4 / 1, .02 * 4 / 2, .03 * 4 / 3, .5: from the largest down, none above the next.
-    found = benjamini_hochberg(A([0.02, np.nan, 0.5, 0.01, 0.03]))
-    assert found == pytest.approx([0.04, np.nan, 0.5, 0.04, 0.04], nan_ok=True)
-    p = np.random.default_rng(2).random(50) ** 3
-    assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1])
-    assert len(benjamini_hochberg(np.empty(0))) == 0

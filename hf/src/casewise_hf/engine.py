@@ -13,9 +13,10 @@ from itertools import takewhile
 from typing import Any
 
 import torch
+from inspect_ai.model import Logprob, TopLogprob
 from transformers import DynamicCache, GenerationConfig
 
-from casewise.models import Replied, TokenPlace
+from casewise.models import Replied
 from casewise_hf.weights import Options, Tokens, describe, load
 
 BATCH = 32
@@ -234,10 +235,10 @@ class Engine:
             written = [int(logits[0].argmax())]
         return Replied(
             text=self.tokens.answer(written),
-            places=tuple(
+            places=[
                 self._distribution(row, token, asked.candidates)
                 for row, token in zip(logits, written, strict=False)
-            ),
+            ],
             written=len(written),
             computed=len(asked.tokens) - reused,
             reused=reused,
@@ -245,14 +246,15 @@ class Engine:
             seconds=seconds,
         )
 
-    def _distribution(self, logits: torch.Tensor, token: int, candidates: int) -> TokenPlace:
+    def _distribution(self, logits: torch.Tensor, token: int, candidates: int) -> Logprob:
         """The distribution at one place: the most probable tokens, and those of verdicts."""
         logprobs = logits.float().log_softmax(-1).cpu()
         top = logprobs.topk(min(candidates, len(logprobs))).indices.tolist()
         listed = list(dict.fromkeys([token, *top, *self._openings]))
         values = logprobs[listed].tolist()
         texts = [self.tokens.text(token) for token in listed]
-        return TokenPlace(texts[0], values[0], tuple(zip(texts, values, strict=True)))
+        tops = [TopLogprob(token=t, logprob=p) for t, p in zip(texts, values, strict=True)]
+        return Logprob(token=texts[0], logprob=values[0], top_logprobs=tops)
 
     def _keep(self, tokens: tuple[int, ...]) -> int:
         """Cut the cache to the beginning that it shares with a prompt, less the last token.

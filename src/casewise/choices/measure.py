@@ -124,8 +124,6 @@ class Measure:
     (says safe to everything, or unsafe) has its worst value."""
     high: float = 1.0
     """The greatest value there is; infinite where there is none."""
-    null_if: str = ""
-    """Condition under which there is no value."""
     source: str = ""
     """Paper that it comes from, as a link."""
     title: str = ""

@@ -153,7 +153,7 @@ def _score_details(estimate: Estimate, n: int, details: dict[str, str]) -> dict[
     if math.isfinite(low) and math.isfinite(high):
         uncertainty["confidence_interval"] = {
             **{"lower": low, "upper": high, "confidence_level": 0.95},
-            "method": f"{estimate.interval_name}, clustered by query",
+            "method": f"{estimate.kind}, clustered by query (docs/method/statistics.md)",
         }
     withheld = {"no interval": estimate.reason} if estimate.reason else {}
     return {"score": estimate.value, "details": details | withheld, "uncertainty": uncertainty}

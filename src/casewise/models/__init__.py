@@ -9,7 +9,6 @@ from casewise.models.client import Prices
 from casewise.models.embedded import (
     InProcess,
     Replied,
-    TokenPlace,
     plain_turns,
     to_output,
     told_of_local_models,

@@ -1,8 +1,8 @@
 """Answers of OpenAI's chat completions, in the one form that casewise reads.
 
 Servers write an answer in many ways: content as text or in parts, reasoning beside it or within
-it, a refusal in a field of its own, a stream of pieces, an error under a status of success, tokens
-without a probability. What is absent or of another type is left out; what is no answer raises.
+it, a refusal in a field of its own, an error under a status of success, tokens without a
+probability. What is absent or of another type is left out; what is no answer raises.
 """
 
 import json
@@ -72,75 +72,22 @@ def _unread(shape: str) -> UnreadAnswerError:
 
 
 def _parse(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body, or of a stream's pieces put together."""
+    """The JSON object of a body."""
     text = body.decode(json.detect_encoding(body), "replace").strip()
     if text.startswith("<"):
         raise _unread("a web page")
     try:
-        try:
-            whole = _loads(text)
-        except ValueError:
-            whole = _joined(text)
-    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        # Python refuses whole numbers of thousands of digits.
+        whole = json.loads(text, parse_int=lambda n: int(n) if len(n) < 99 else math.inf)
+    except (ValueError, RecursionError):
         raise _unread("no JSON" if text else "the answer is empty") from None
     if not isinstance(whole, dict):
         raise _unread("JSON, but no object")
     return whole_characters(whole)  # type: ignore[no-any-return]
 
 
-def _loads(text: str) -> Any:
-    # Python refuses whole numbers of thousands of digits.
-    return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 99 else math.inf)
-
-
-def _joined(stream: str) -> dict[str, Any]:
-    """Pieces of a stream as one answer; its error alone, if one came.
-
-    Raises:
-        ValueError: It is no stream.
-    """
-    whole: dict[str, Any] = {}
-    for line in stream.split("\n"):
-        data = line.removeprefix("data:").strip()
-        if line.startswith(("data:", "{")) and data != "[DONE]":
-            piece = _dict(_loads(data))
-            if piece.get("error"):
-                return piece
-            _add(whole, piece)
-    if not whole:
-        raise ValueError
-    choices = map(_dict, _list(whole.get("choices")))
-    if not ("[DONE]" in stream or any(choice.get("finish_reason") for choice in choices)):
-        raise _unread("a stream without an end")
-    return whole
-
-
-JOINED = {"content", "text", "reasoning_content", "reasoning", "refusal", "arguments"}
-"""Texts that come in pieces."""
-
-
-def _add(whole: dict[str, Any], piece: dict[str, Any]) -> None:
-    """Add a piece of a stream to what came before it."""
-    for name, value in piece.items():
-        if isinstance(value, str) and name in JOINED:
-            whole[name] = (whole.get(name) or "") + value
-        elif isinstance(value, dict):
-            whole[name] = whole.get(name) or {}
-            _add(whole[name], value)
-        elif isinstance(value, list):
-            items = whole[name] = whole.get(name) or []
-            for item in value:
-                if isinstance(item, dict) and isinstance(at := item.get("index"), int):
-                    items += [{} for _ in range(min(at, 99) + 1 - len(items))]
-                    _add(items[at], item)
-                else:
-                    items.append(item)
-        elif value is not None:
-            whole[name] = value
-
-
 def _choice(choice: dict[str, Any], model: str) -> ChatCompletionChoice:
-    message, ended = choice.get("message") or choice.get("delta"), choice.get("finish_reason")
+    message, ended = choice.get("message"), choice.get("finish_reason")
     if isinstance(text := choice.get("text"), str):
         message = {"content": text}
     if ended == "error" or not (isinstance(message, dict) or ended == "content_filter"):

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import count, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,7 +35,6 @@ from inspect_ai.model import (
     ModelAPI,
     ModelOutput,
     ModelUsage,
-    TopLogprob,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
@@ -73,8 +72,6 @@ HF = "casewise-hf"
 IN_PROCESS = ("casewise", HF)
 """Providers of the models that run in this process."""
 
-_numbers = count(1)
-
 
 def is_in_process(model: str) -> bool:
     """Tell whether a model, by its name, runs in this process."""
@@ -82,10 +79,7 @@ def is_in_process(model: str) -> bool:
 
 
 class InProcess(ModelAPI):
-    """A model of this process.
-
-    Each task has its own client, so that none keeps the others' requests waiting.
-    """
+    """A model of this process."""
 
     def __init__(
         self,
@@ -96,8 +90,6 @@ class InProcess(ModelAPI):
         **model_args: Any,
     ) -> None:
         super().__init__(model_name, config=config)
-        self.asker = next(_numbers)
-        """Number of this client among those of its model."""
         self.prepare(model_args)
 
     def prepare(self, model_args: Mapping[str, Any]) -> None:
@@ -109,28 +101,9 @@ class InProcess(ModelAPI):
         """Settings that its numbers depend on: ``dtype``, ``device``, versions."""
         return {}
 
-    def connection_key(self) -> str:
-        """Name under which Inspect counts connections: another for each client, and so task."""
-        return f"{self.model_name}#{self.asker}"
-
-    def max_connections(self) -> int:
-        """Most requests of a task that wait."""
-        return WINDOW
-
     async def first_piece(self, text: str) -> tuple[str, bool]:
         """The first piece of a text under the model's tokenizer, and whether it is the only one."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPlace:
-    """One token of an answer, and its candidates."""
-
-    text: str
-    logprob: float
-    candidates: tuple[tuple[str, float], ...]
-    """Tokens that might have stood there, with natural-log probabilities over the whole
-    vocabulary, the most probable first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +111,7 @@ class Replied:
     """An answer, and its cost in tokens and time."""
 
     text: str
-    places: tuple[TokenPlace, ...]
+    places: list[Logprob]
     """Empty where no log-probabilities were asked for."""
     written: int
     """Tokens of the answer, its end included."""
@@ -154,20 +127,10 @@ def to_output(
     model: str, replied: Replied, made_with: Mapping[str, str] | None = None
 ) -> ModelOutput:
     """An engine's answer as Inspect's output."""
-    logprobs = [
-        Logprob(
-            token=place.text,
-            logprob=place.logprob,
-            top_logprobs=[
-                TopLogprob(token=text, logprob=logprob) for text, logprob in place.candidates
-            ],
-        )
-        for place in replied.places
-    ]
     choice = ChatCompletionChoice(
         message=ChatMessageAssistant(content=replied.text, model=model, source="generate"),
         stop_reason=replied.stop,
-        logprobs=Logprobs(content=logprobs) if logprobs else None,
+        logprobs=Logprobs(content=replied.places) if replied.places else None,
     )
     usage = ModelUsage(
         input_tokens=replied.computed,
@@ -406,14 +369,7 @@ def _replied(response: dict[str, Any]) -> Replied:
     places = (choice.get("logprobs") or {}).get("content") or ()
     return Replied(
         text=choice["message"].get("content") or "",
-        places=tuple(
-            TokenPlace(
-                place["token"],
-                place["logprob"],
-                tuple((top["token"], top["logprob"]) for top in place["top_logprobs"]),
-            )
-            for place in places
-        ),
+        places=[Logprob.model_validate(place) for place in places],
         written=usage["completion_tokens"],
         computed=usage["prompt_tokens"] - timings["cache_n"],
         reused=timings["cache_n"],

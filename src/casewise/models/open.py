@@ -241,7 +241,7 @@ def _open(name: str, base_url: str | None, model_args: dict[str, Any]) -> Model:
         # Their clients are made with the first request.
         check_address(name, base_url)
     asked = name
-    if name.startswith(OPENAI_API) and model_args.keys() <= {"stream"}:
+    if name.startswith(OPENAI_API) and not model_args:
         asked = f"{OURS}/{name.removeprefix(OPENAI_API)}"
     provider = name.split("/")[0]
     if provider in ("openai", "anthropic") and find_spec(provider) is not None:

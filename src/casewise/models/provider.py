@@ -105,7 +105,7 @@ REASONING_MODELS = re.compile(r"(.*/)?(o\d|gpt-[5-9])")
 
 
 class ChatCompletions(ModelAPI):
-    """Client of one model; ``-M stream=true`` asks a server that answers in streams only."""
+    """Client of one model."""
 
     def __init__(
         self,
@@ -113,7 +113,6 @@ class ChatCompletions(ModelAPI):
         base_url: str | None = None,
         api_key: str | None = None,
         config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
-        stream: bool = False,
     ) -> None:
         service, _, self._model = model_name.partition("/")
         variable = service.upper().replace("-", "_")
@@ -125,7 +124,7 @@ class ChatCompletions(ModelAPI):
                 "--model-base-url"
             )
         super().__init__(model_name, address.rstrip("/"), key, [f"{variable}_API_KEY"], config)
-        self._stream, self._redact = stream, make_redactor()
+        self._redact = make_redactor()
         parts = urlsplit(address)
         self._is_secure = parts.scheme == "https"
         is_direct = proxy_bypass(parts.hostname or "")
@@ -153,8 +152,6 @@ class ChatCompletions(ModelAPI):
             form = schema.model_dump(exclude_none=True)
             form["schema"] = form.pop("json_schema")
             body["response_format"] = _form("json_schema", form)
-        if self._stream:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
         content = await self._post(body | (config.extra_body or {}), config.extra_headers or {})
         return read_completion(content, self._model)
 

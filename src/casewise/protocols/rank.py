@@ -114,7 +114,6 @@ class Rank(Protocol):
             "of pairs, those in which it prefers the context that more people allow; a preference "
             "that follows the order counts half; each pair weighs the margin of the votes",
             _ranked_as_labels,
-            null_if="no two contexts of a query have other shares",
             gated=True,
             **_RANKED,
             title="ranked as labels do",
@@ -124,7 +123,6 @@ class Rank(Protocol):
             "its choice is of the context, and not of the place",
             "of pairs, those in which both orders name the same context",
             _same_in_both_orders,
-            null_if="nothing was read",
             **_RANKED,
             title="same in both orders",
         ),

@@ -18,13 +18,11 @@ from casewise.statistics.ceilings import (
     tallies,
 )
 from casewise.statistics.classification import (
-    Bin,
     Classification,
     LabelChanges,
     Recalibrated,
-    Reliability,
-    bin_places,
     brier_scores,
+    calibration_error,
     classify,
     clustered_pearson,
     credits,
@@ -33,7 +31,6 @@ from casewise.statistics.classification import (
     label_changes,
     ratio,
     recalibrate,
-    reliability,
     shift_pcc,
 )
 from casewise.statistics.correction import (
@@ -115,6 +112,5 @@ from casewise.statistics.stopping import (
 )
 from casewise.statistics.tests import (
     DETECTABLE,
-    benjamini_hochberg,
     holm,
 )

@@ -5,14 +5,12 @@ scored, held against what happened or against people's shares, and mended on hel
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics.estimates import (
-    NO_INTERVAL,
     UNDEFINED,
     BoolArray,
     Clusters,
@@ -110,46 +108,15 @@ def brier_scores(p: FloatArray, rate: FloatArray) -> FloatArray:
 BINS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """One bar of a reliability diagram."""
-
-    low: float
-    """The bin holds probabilities above this (the first holds 0 too)."""
-    high: float
-    """And up to this."""
-    n: int
-    p: float
-    """Mean probability in the bin; NaN of none."""
-    rate: float
-    """Mean share of people in the bin; NaN of none."""
-    interval: tuple[float, float] = NO_INTERVAL
-    """The 95 % interval of that mean, clustered; NaN where it isn't asked for, or withheld."""
-
-
-LEAST_IN_BIN = 20
-"""Answers below which a bin is merged with the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """Equal-width bins of probability against the mean share in each."""
-
-    bins: tuple[Bin, ...]
-    merged: tuple[Bin, ...]
-    """The same with small neighbours merged (``LEAST_IN_BIN``), each with its interval."""
-    ece: Estimate
-    """Expected calibration error, in 0..1, lower is better: the mean over answers of the gap in
-    their bin. Above 0 by chance alone, so that it has no interval. NaN of no answers."""
-
-
-def reliability(
+def calibration_error(
     p: FloatArray, rate: FloatArray, clusters: Clusters, bins: int = BINS
-) -> Reliability:
-    """Bin probabilities into equal widths (low, high], and compare each bin's means.
+) -> Estimate:
+    """Expected calibration error, in 0..1, lower is better; NaN of no answers.
 
-    Naeini, Cooper & Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602, with the share of people in
-    place of 0/1 outcomes.
+    Probabilities stand in bins of equal width (low, high]; the error is the mean over answers of
+    the gap between the means of their bin. Naeini, Cooper & Hauskrecht (2015),
+    doi:10.1609/aaai.v29i1.9602, with the share of people in place of 0/1 outcomes. It is above 0 by
+    chance alone, so that it has no interval.
 
     Args:
         p: Probabilities in 0..1. Shape ``(n,)``.
@@ -157,60 +124,16 @@ def reliability(
         clusters: The query of each.
         bins: How many.
     """
-    places = bin_places(p, bins)
-    n, sum_p, sum_rate = (np.bincount(places, one, bins) for one in (np.ones_like(p), p, rate))
-    bars = tuple(
-        Bin(
-            low=i / bins,
-            high=(i + 1) / bins,
-            n=int(n[i]),
-            p=ratio(sum_p[i], n[i]),
-            rate=ratio(sum_rate[i], n[i]),
-        )
-        for i in range(bins)
-    )
     if not len(p):
-        return Reliability(bars, (), UNDEFINED)
+        return UNDEFINED
+    # Edges by division, so that p = .3 stands on the edge 3/10 and not beside it.
+    places = np.searchsorted(np.arange(1, bins) / bins, p, side="left")
     # Of empty bins too, so that two runs have the same sums.
     gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins)]
     sums = clusters.sums(np.ones_like(p), *gaps)
     # Of a calibrated judge's an interval holds .26 of the truths at 28 queries, .61 at 450.
     reason = "an ECE is above 0 by chance alone, so that any interval of it is false"
-    ece = replace(weigh(estimate(sums, _ece, clusters), sums[:, 0]), unavailable=reason)
-    merged = tuple(
-        Bin(
-            low / bins,
-            high / bins,
-            int(kept.sum()),
-            float(p[kept].mean()),
-            mean.value,
-            mean.interval,
-        )
-        for low, high in _enough(n.tolist())
-        for kept in [(low <= places) & (places < high)]
-        for mean in [clustered_ratio(rate[kept], np.ones(kept.sum()), clusters.only(kept))]
-    )
-    return Reliability(bars, merged, ece)
-
-
-def _enough(counts: Sequence[float]) -> list[tuple[int, int]]:
-    """Runs of bins that hold enough together, as ranges; what is left joins the last."""
-    found, start, held = [], 0, 0
-    for place, count in enumerate(counts):
-        held += int(count)
-        if held >= LEAST_IN_BIN:
-            found.append((start, place + 1))
-            start, held = place + 1, 0
-    if held:
-        found[-1:] = [(found[-1][0] if found else 0, len(counts))]
-    return found
-
-
-def bin_places(p: FloatArray, bins: int = BINS) -> IntArray:
-    """The place of each probability among equal bins (low, high]; 0 goes into the first."""
-    # Edges by division, so that p = .3 stands on the edge 3/10 and not beside it.
-    edges = np.arange(1, bins) / bins
-    return np.searchsorted(edges, p, side="left").astype(np.int64)
+    return replace(weigh(estimate(sums, _ece, clusters), sums[:, 0]), unavailable=reason)
 
 
 def _ece(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:

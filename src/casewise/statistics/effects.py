@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise.statistics.estimates import FloatArray
-from casewise.statistics.tests import benjamini_hochberg, holm
+from casewise.statistics.tests import holm
 
 ALPHA = 0.05
 """The level of the tests, and of the rates that the corrections hold."""
@@ -57,11 +57,14 @@ def proportion_tests(pairs: PairVotes) -> ProportionTests:
     Corrections: Holm (1979), https://www.jstor.org/stable/4615733; Benjamini & Hochberg (1995),
     doi:10.1111/j.2517-6161.1995.tb02031.x.
     """
+    # Imported late: scipy.stats takes longer to load than most commands take to run.
+    from scipy.stats import false_discovery_control
+
     p = two_proportion_p(pairs)
     p = p[np.isfinite(p)]
     if not len(p):
         return ProportionTests(0, 0, 0, 0)
-    left = [int((one <= ALPHA).sum()) for one in (np.array(holm(p)), benjamini_hochberg(p))]
+    left = [int((one <= ALPHA).sum()) for one in (np.array(holm(p)), false_discovery_control(p))]
     return ProportionTests(len(p), int((p < ALPHA).sum()), *left)
 
 

@@ -212,19 +212,6 @@ class Estimate:
             case _:
                 return self._back(critical)
 
-    @property
-    def interval_name(self) -> str:
-        """Name of the 95 % interval."""
-        names = {
-            "share": "Wilson's score interval on the effective size",
-            "change": "two queries added, Student's t",
-            "difference": "square-and-add of two Wilson intervals",
-            "drawn": "percentiles of the draws",
-        }
-        scales = {"fisher": " of Fisher's z", "plain": ""}
-        jackknife = f"jackknife{scales.get(self.scale, ' on the logarithm')}, Student's t"
-        return names.get(self.kind, jackknife)
-
     def _back(self, critical: float) -> tuple[float, float]:
         """The figure less and plus some errors, from the scale of its interval."""
         value, error = self._on_scale

@@ -25,17 +25,3 @@ def holm(p: Sequence[float] | FloatArray) -> list[float]:
     adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * defined[order]))
     values[~np.isnan(values)] = adjusted
     return [float(value) for value in values]
-
-
-def benjamini_hochberg(p: FloatArray) -> FloatArray:
-    """Adjust p-values so that those below q hold a share of false ones of at most q.
-
-    Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x. NaN stays and isn't
-    counted. Shape ``(n,)``.
-    """
-    adjusted = np.full(len(p), np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known])]
-    scaled = p[order] * len(known) / np.arange(1, len(known) + 1)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
-    return adjusted
