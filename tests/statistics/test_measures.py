@@ -10,7 +10,6 @@ from conftest import ROOT
 from numpy.typing import NDArray
 from support.scripts import load_script
 
-from casewise import statistics
 from casewise.measures import find, measures
 from casewise.statistics import (
     Clusters,
@@ -151,9 +150,3 @@ def test_every_measure_of_the_program_has_what_it_is_and_its_range(reference: Mo
         assert better in ("", find(name).better), name
         assert ".." in bounds, name
     assert {name: bounds for name, _, bounds, _ in rows}["within_pcc_safe"] == "-1..1"
-
-
-def test_every_public_function_is_in_the_reference(reference: ModuleType) -> None:
-    figures = reference.pages()["reference/statistics-functions.md"]
-    for name in statistics.__all__:
-        assert f"### {name}\n" in figures or f"| `{name}` |" in figures, name
