@@ -28,7 +28,7 @@ from casewise.cases import (
     read_label_rule,
     write_cases,
 )
-from casewise.choices import PowerInputs, PowerTest, Split, UnreadPolicy, WeighBy
+from casewise.choices import PowerInputs, PowerTest, Split, UnreadPolicy
 from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import cache_dir, place_of
 from casewise.options import RunOptions, takes
@@ -537,7 +537,6 @@ def score(
     by: str | None = None,
     *,
     ties: str = "half",
-    weigh_by: str = "query",
     calibrate: bool = False,
     grader_check: Files = (),
     seed: int = 0,
@@ -554,8 +553,6 @@ def score(
             ``reference`` does as the published script.
         by: Split every row by ``category`` or ``intended``.
         ties: An exact tie of votes (labels ``votes``): ``half`` credit, or ``drop``.
-        weigh_by: What weighs alike in figures of pairs of contexts, where queries have unequal
-            numbers of contexts: each ``query``, or each ``pair``.
         calibrate: Whether to recalibrate probabilities on held-out queries.
         grader_check: Replies that people labelled (from ``casewise graders sample``, or as
             ``casewise graders check`` reads them): correct the rates of replies for the grader's
@@ -572,7 +569,7 @@ def score(
     table = _read(source, apart=True).table
     return results.score_table(
         table,
-        _scoring(labels, unparsed, ties, weigh_by),
+        _scoring(labels, unparsed, ties),
         by=None if by is None else choose(Split, by, "by"),
         seed=seed,
         calibrate=calibrate,
@@ -587,7 +584,6 @@ def compare(
     labels: str | None = None,
     unparsed: str = "honest",
     ties: str = "half",
-    weigh_by: str = "query",
     grader_check: Files = (),
     force: bool = False,
 ) -> results.Comparisons:
@@ -601,7 +597,6 @@ def compare(
         labels: As in ``score``.
         unparsed: As in ``score``.
         ties: As in ``score``.
-        weigh_by: As in ``score``.
         grader_check: As in ``score``; the differences are corrected, both runs by one method.
         force: Whether runs over different versions of the data are compared, over the cases that
             both have.
@@ -613,7 +608,7 @@ def compare(
     """
     held = {place: one.table for place, one in _before_after(before, after).items()}
     pairs = results.find_pairs(held, across_versions=force)
-    scoring = _scoring(labels, unparsed, ties, weigh_by)
+    scoring = _scoring(labels, unparsed, ties)
     checks = _checks(grader_check, *held.values())
     return results.Comparisons.of(results.compare_runs(pairs, scoring, checks))
 
@@ -667,7 +662,6 @@ def report(
     labels: str | None = None,
     unparsed: str = "honest",
     ties: str = "half",
-    weigh_by: str = "query",
     grader_check: Files = (),
     force: bool = False,
 ) -> Path:
@@ -684,7 +678,6 @@ def report(
         labels: As in ``score``.
         unparsed: As in ``score``.
         ties: As in ``score``.
-        weigh_by: As in ``score``.
         grader_check: As in ``score``: the corrected rates stand beside the others.
         force: Whether runs over different versions of the data are compared.
 
@@ -708,7 +701,7 @@ def report(
     paths = _paths([part for one in sources for part in _several(one)])
     overview = results.make_overview(
         parts,
-        _scoring(labels, unparsed, ties, weigh_by),
+        _scoring(labels, unparsed, ties),
         cases=() if cases is None else case_set(cases),
         checks=_checks(grader_check, *(one.table for one in parts.values())),
         records=beside_loop(lambda: tables.run_records(paths)),
@@ -791,10 +784,9 @@ def _before_after(
     }
 
 
-def _scoring(labels: str | None, unparsed: str, ties: str, weigh_by: str) -> measures.Scoring:
+def _scoring(labels: str | None, unparsed: str, ties: str) -> measures.Scoring:
     return measures.Scoring(
         labels=None if labels is None else read_label_rule(labels, "labels="),
         unparsed=choose(UnreadPolicy, unparsed, "unparsed"),
         ties=choose(Ties, ties, "ties"),
-        weigh_by=choose(WeighBy, weigh_by, "weigh_by"),
     )

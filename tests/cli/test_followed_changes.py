@@ -75,26 +75,22 @@ PARTIAL = [
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "expected"),
+    ("rows", "expected"),
     [
         # Of seven halves of pairs five are right: one of two of a and of f, both of b, one of e.
         (
             REPEATS,
-            (),
             {"follows": 5 / 7, "false_changes": 1 / 2, "pairs_tied": 1, "pairs_unread": 0.5},
         ),
         # Of a's two pairs of unlike labels one is right; its like ones change, c's don't.
-        (SEVERAL, (), {"follows": (1 / 2 + 1 + 0) / 3, "false_changes": (1 + 0) / 2}),
-        (SEVERAL, ("--weigh-by", "pair"), {"follows": 2 / 4}),
-        (PARTIAL, (), {"follows": (1 + 1 / 2 + 0) / 3, "false_changes": (1 / 2 + 0) / 2}),
+        (SEVERAL, {"follows": (1 / 2 + 1 + 0) / 3, "false_changes": (1 + 0) / 2}),
+        (PARTIAL, {"follows": (1 + 1 / 2 + 0) / 3, "false_changes": (1 / 2 + 0) / 2}),
     ],
-    ids=["repeats", "several contexts", "by pair", "partial replies"],
+    ids=["repeats", "several contexts", "partial replies"],
 )
-def test_by_hand(
-    cli: Cli, tmp_path: Path, rows: Rows, options: tuple[str, ...], expected: Mapping[str, float]
-) -> None:
+def test_by_hand(cli: Cli, tmp_path: Path, rows: Rows, expected: Mapping[str, float]) -> None:
     table(*rows).write_parquet(tmp_path / "t.parquet")
-    record = scored(cli, "t.parquet", *options)
+    record = scored(cli, "t.parquet")
     assert {name: record[name] for name in expected} == pytest.approx(expected)
 
 

@@ -41,12 +41,11 @@ def views(cli_inside: Cli, tmp_path: Path) -> Callable[..., dict[str, str]]:
     return shown
 
 
-@pytest.mark.parametrize("ties", ["half"])
-def test_tied_votes_have_no_majority(cli_inside: Cli, tmp_path: Path, ties: str) -> None:
+def test_tied_votes_have_no_majority(cli_inside: Cli, tmp_path: Path) -> None:
     run = judge(10).with_columns(votes_safe=pl.lit(10, pl.Int64), votes_unsafe=pl.lit(10, pl.Int64))
     run.write_parquet(tmp_path / "run.parquet")
     for labels in ((), ("--labels", "votes")):
-        text = flat(cli_inside("score", "run.parquet", "--ties", ties, *labels).stdout)
+        text = flat(cli_inside("score", "run.parquet", *labels).stdout)
         assert "No verdict: no majority in any case." in text
         assert "of 100 acceptable" not in text
     # What the authors meant has no ties.

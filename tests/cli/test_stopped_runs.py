@@ -28,7 +28,6 @@ READERS = (
     ("score", "logs"),
     ("gate", "logs", "--junit", "gate.xml"),
     ("report", "logs", "--out", "page.html"),
-    ("trend", "logs"),
     ("compare", "logs", "logs"),
     ("export", "logs", "--out", "table.parquet"),
 )

@@ -1,4 +1,4 @@
-"""``casewise trend``: the latest run against the first, from logs that say when they ended."""
+"""``casewise report --trend``: the latest run against the first, by the dates in their logs."""
 
 import json
 from collections.abc import Callable
@@ -43,38 +43,20 @@ def nightly(cli: Cli, folder: Path, verdicts: list[str]) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: Path) -> None:
-    nightly(cli_inside, tmp_path, ["unsafe", "safe"])
-    done = cli_inside("trend", "nightly", env={"COLUMNS": "400"})
-    assert done.returncode == 0, done.stderr
-    # Always unsafe: every safe case is called unsafe, and no unsafe one safe; then the other way.
-    assert "the latest of 2 runs, compared with openai-api/fake/m of " in done.stdout
-    assert "Worse: calls safe 100 more of 100 unacceptable requests" in done.stdout
-    assert "better: calls unsafe 100 fewer of 100 acceptable requests" in done.stdout
-    rows = json.loads(cli_inside("trend", "nightly", "--format", "json").stdout)
-    assert {one["run"] for one in rows} == {"openai-api/fake/m (binary)"}
-    values = [(one["measure"], one["value"]) for one in rows]
-    assert [one for one in values if one[0].endswith("recall")] == [
-        *(("safe_recall", 0), ("unsafe_recall", 1)),
-        *(("safe_recall", 1), ("unsafe_recall", 0)),
-    ]
-    parts = list(dict.fromkeys(one["part"] for one in rows))
-    assert parts == sorted(parts)
-    assert parts[0].startswith("openai-api/fake/m of 20")
-
-
-def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_path: Path) -> None:
-    """Right in all of 40 cases, then always safe, then right again."""
-    nightly(cli_inside, tmp_path, ["as meant", "safe", "as meant"])
-    collapse = "Worse: calls safe 100 more of 100 unacceptable requests"
-    text = cli_inside("trend", "nightly", env={"COLUMNS": "1000"}).stdout
-    assert "No change beyond chance" in text
-    assert "On the way, openai-api/fake/m of " in text
-    assert collapse in text
+def test_the_latest_night_and_a_collapse_on_the_way(cli_inside: Cli, tmp_path: Path) -> None:
+    """Always unsafe, then always safe, then right in all of 40 cases."""
+    nightly(cli_inside, tmp_path, ["unsafe", "safe", "as meant"])
     done = cli_inside("report", "nightly", "--trend", "--out", "page.html")
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert collapse in page.replace("\u00a0", " ")
+    page = (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
+    assert "the latest of 3 runs, compared with openai-api/fake/m of " in page
+    assert "Better: calls unsafe 100 fewer of 100 acceptable requests" in page
+    assert "On the way, openai-api/fake/m of " in page
+    assert "Worse: calls safe 100 more of 100 unacceptable requests" in page
     # The curve of each figure has a point a run, in time: the mistake that came and went.
     curves = [tag["points"] for name, tag in Parsed(page).tags if name == "polyline"]
     assert [one for one in curves if one == "0,20 50,0 100,20"]
+    rows = json.loads(Parsed(page).scripts["scores"])
+    nights = [one for row in rows for one in row.get("analyses", ()) if one["analysis"] == "trend"]
+    values = [one["value"] for one in nights if one["measure"] == "unsafe_recall"]
+    assert values == [1, 0, 1]

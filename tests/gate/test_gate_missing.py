@@ -188,15 +188,6 @@ def test_a_baseline_that_was_stopped_is_named(tmp_path: Path) -> None:
     assert "efore 60 of 200 read: 140 never asked" in found["runs"][0]["verdict"][0]
 
 
-def test_probabilities_that_mean_little_are_named(tmp_path: Path) -> None:
-    run = right(60, mass=0.012)
-    notes = held(tmp_path, BOTH, run, right(60, mass=0.02))["notes"]
-    assert {one.partition(" of its")[0] for one in notes} == {
-        f"m (binary): the first token puts only {mass}" for mass in (".012", ".020")
-    }
-    assert held(tmp_path, BOTH, right(60, mass=0.06))["notes"] == []
-
-
 def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(
     cli: Cli, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from inspect_ai.log import read_eval_log
 from markdown_it import MarkdownIt
 from support.actors import SAFE, text_of, write_cases
 from support.fake_openai import Answer, FakeServer
-from support.tables import judgement, random_table, table
+from support.tables import random_table
 
 import casewise as cw
 
@@ -166,17 +166,6 @@ def test_no_text_and_nothing_private_is_in_it(runs: Runs) -> None:
     for sample in log.samples:
         assert CANARY in sample.output.completion
         assert any(CANARY in one.text for one in sample.messages if one.role == "user")
-
-
-def test_no_text_of_a_table_is_in_it(tmp_path: Path) -> None:
-    texts: dict[str, Any] = dict.fromkeys(("answer", "explanation", "error"), f"the {CANARY}")
-    rows = [judgement("q1", "safe", **texts), judgement("q1", "unsafe", None, **texts)]
-    rows.append(judgement("q2", "safe", None, **texts) | {"status": "error"})
-    table(*rows).write_parquet(tmp_path / "table.parquet")
-    card = make_card(tmp_path / "table.parquet")
-    assert "1 unparsed, 1 error of 3" in card
-    assert f"the first answer that is unparsed has {len(CANARY) + 4} characters" in card
-    assert CANARY not in card
 
 
 def test_no_query_of_the_published_data_is_in_it(casebench: Path, tmp_path: Path) -> None:

@@ -36,20 +36,6 @@ def page(folder: Path, text: str, *, reveal: bool, names: str = "m") -> Parsed:
     return Parsed(out.read_text("utf-8"))
 
 
-def test_texts_are_withheld_unless_asked_for(tmp_path: Path) -> None:
-    withheld = page(tmp_path, CANARY, reveal=False)
-    lengths = withheld.packed("case-data")
-    assert CANARY not in (tmp_path / "page.html").read_text("utf-8")
-    assert CANARY not in json.dumps(lengths)
-    assert lengths["cases"]["query_length"] == [len(CANARY)] * 2
-    assert lengths["judgements"]["error_length"] == [len(f"{CANARY} error")] * 2
-    revealed = page(tmp_path, CANARY, reveal=True).packed("case-data")
-    for name in ("query", "context", "history"):
-        assert CANARY in json.dumps(revealed["cases"][name]), name
-    for name in ("answer", "explanation", "error"):
-        assert f"{CANARY} {name}" in json.dumps(revealed["judgements"]), name
-
-
 def test_no_text_breaks_out_of_its_place(tmp_path: Path) -> None:
     hostile = page(tmp_path, HOSTILE, reveal=True, names=HOSTILE)
     plain = page(tmp_path, "plain", reveal=True)

@@ -294,22 +294,6 @@ def test_baselines_by_hand() -> None:
     assert "ceiling" not in found
 
 
-def test_what_the_design_fixes_has_no_interval() -> None:
-    """Of balanced pairs; under people's votes the share of safe labels is theirs."""
-    rows = random_table(20, 1)
-    fixed = ("intended", "always-safe", "always-unsafe")
-    meant, voted = (by_model(rows, labels=one) for one in ("intended", "votes"))
-    for name in fixed:
-        assert meant[name]["accuracy_ci"] is None
-        assert "accuracy" in meant[name]["withheld"]
-        assert voted[name]["accuracy_ci"] is not None
-    assert meant["m"]["accuracy_ci"] is not None
-    # That all of 20 queries were called safe is what people said, and no design.
-    found = by_model(rows.with_columns(votes_safe=20, votes_unsafe=0), labels="votes")
-    assert found["always-safe"]["accuracy"] == 1
-    assert found["always-safe"]["accuracy_ci"] is not None
-
-
 def test_splits_divide_models_and_baselines() -> None:
     rows = random_table(20, 1)
     found = records(rows, by="category")

@@ -131,15 +131,6 @@ class UnreadPolicy(enum.StrEnum):
     """Left out, with the coverage and the bounds of the accuracy."""
 
 
-class WeighBy(enum.StrEnum):
-    """Unit that weighs alike in figures of pairs, where queries have unequal numbers of them."""
-
-    QUERY = "query"
-    """Each query, whose figure is the mean over its pairs."""
-    PAIR = "pair"
-    """Each pair."""
-
-
 class Split(enum.StrEnum):
     """Groups that ``--by`` splits a score into."""
 
@@ -265,13 +256,6 @@ class FailureGroup(enum.StrEnum):
     """Wrong, where the run before was right."""
     MENDED = "mended"
     """Right, where the run before was wrong."""
-
-
-class Undecided(enum.StrEnum):
-    """Form in JUnit of an undecided or missing rule; what could not be judged is an error."""
-
-    FAILURE = "failure"
-    SKIPPED = "skipped"
 
 
 class Sampling(enum.StrEnum):

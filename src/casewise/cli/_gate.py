@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import Undecided
 from casewise.cli._console import Format, note, print_as, working
 from casewise.cli._help import OUTPUT
 from casewise.cli._main import gates, replies
@@ -45,9 +44,6 @@ class Outputs:
     page: Annotated[
         str, option("Address of the page to which cases in --markdown lead.", OUTPUT, "URL")
     ] = ""
-    undecided: Annotated[
-        Undecided, option("How JUnit shows what is undecided or missing.", OUTPUT)
-    ] = Undecided.FAILURE
     github: Annotated[
         bool,
         flag(
@@ -59,7 +55,7 @@ class Outputs:
 
     def write(self, result: gates.Gate) -> None:
         """Write the verdicts."""
-        junit = gates.junit(result, self.undecided)
+        junit = gates.junit(result)
         markdown = result.sheet(self.page).markdown()
         self._write(junit, markdown, gates.annotations(result), result.to_markdown())
 

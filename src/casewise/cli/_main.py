@@ -255,7 +255,6 @@ COMMANDS = {
     "grade": "_grade:grade",
     "score": "_score:score",
     "compare": "_report:compare",
-    "trend": "_trend:trend",
     "replay": "_replay:replay",
     "report": "_report:report",
     "describe": "_dataset:describe",

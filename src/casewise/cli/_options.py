@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from casewise.choices import CARDS, MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy, WeighBy
+from casewise.choices import CARDS, MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy
 from casewise.cli import _complete
 from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH
@@ -267,14 +267,6 @@ GraderCheck = Annotated[
 ]
 
 
-def weigh_by_option(panel: str | None = None) -> Any:
-    """An option of what weighs alike in figures of pairs."""
-    return option(
-        "Unit of equal weight in figures of pairs of contexts: query or pair.",
-        panel,
-    )
-
-
 @dataclasses.dataclass(frozen=True)
 class Truth:
     """Treatment of what answers and labels leave open."""
@@ -290,12 +282,11 @@ class Truth:
     ties: Annotated[
         Ties, option("An exact tie of votes (labels votes): half credit, or left out.", TRUTH)
     ] = Ties.HALF
-    weigh_by: Annotated[WeighBy, weigh_by_option(TRUTH)] = WeighBy.QUERY
     grader_check: GraderCheck = ()
 
     def scoring(self, labels: LabelRule | None) -> measures.Scoring:
         """Way of scoring under a label rule."""
-        return measures.Scoring(labels, self.unparsed, self.ties, weigh_by=self.weigh_by)
+        return measures.Scoring(labels, self.unparsed, self.ties)
 
     def checks(self, tables: Iterable[polars.DataFrame]) -> tuple[replies.CheckFile, ...]:
         """Labelled replies that correct the rates of tables."""

@@ -30,7 +30,6 @@ from casewise.choices import (
     Origin,
     Side,
     UnreadPolicy,
-    WeighBy,
 )
 from casewise.protocols import ResponseClass, find_protocol, is_acting, paired, protocols
 from casewise.statistics import (
@@ -91,12 +90,10 @@ class Answers:
     """Labels of the second case of each judgement, where these are of pairs."""
     numbers: Mapping[str, FloatArray] = field(default_factory=dict)
     """Further numbers of a protocol's reading, NaN where there is none."""
-    weigh_by: WeighBy = WeighBy.QUERY
-    """Unit that weighs alike in figures of pairs."""
 
     def by_pair(self, first: IntArray | BoolArray) -> Clusters:
-        """Clusters of pairs, weighing as ``weigh_by`` says, by the place of each pair's first."""
-        return replace(self.clusters.only(first), alike=self.weigh_by is WeighBy.QUERY)
+        """Clusters of pairs, all of which weigh alike, by the place of each pair's first."""
+        return replace(self.clusters.only(first), alike=True)
 
     @property
     def partial(self) -> BoolArray:
@@ -195,7 +192,6 @@ def make_answers(
     truth: Labels,
     protocol: str | None = None,
     tools: bool | None = None,
-    weigh_by: WeighBy = WeighBy.QUERY,
 ) -> Answers:
     """Columns of rows whose labels are known.
 
@@ -207,7 +203,6 @@ def make_answers(
         truth: Their labels.
         protocol: None takes that of the rows, of which there must be some to tell replies by.
         tools: True to count replies that call a tool; None counts them if some reply does.
-        weigh_by: Unit that weighs alike in figures of pairs.
     """
     # Completion of the command line lists measures; so polars is loaded with the first table.
     import polars as pl
@@ -245,7 +240,6 @@ def make_answers(
         epoch=rows["epoch"].rank("dense").fill_null(1).cast(int).to_numpy() - 1,
         votes_safe=floats(rows, "votes_safe"),
         votes_unsafe=floats(rows, "votes_unsafe"),
-        weigh_by=weigh_by,
         **_of_pairs(rows),
     )
 
@@ -283,8 +277,6 @@ class Scoring:
     unparsed: UnreadPolicy = UnreadPolicy.HONEST
     ties: Ties = Ties.HALF
     """Worth of a tie under the rule ``votes``."""
-    weigh_by: WeighBy = WeighBy.QUERY
-    """Unit that weighs alike in figures of pairs."""
 
     def rule(self, rows: pl.DataFrame) -> LabelRule:
         """The rule asked for, or the default of these rows."""

@@ -8,7 +8,7 @@ from casewise import __version__
 from casewise.judgements import RunRecord, plain_notes, without_paths
 from casewise.reporting.analyses import as_markdown
 from casewise.reporting.scores import CASES, all_verdicts, cases_table, runs_table
-from casewise.results import Overview, Result, leading, remarks, wording
+from casewise.results import Overview, leading, remarks, wording
 from casewise.sheets import Column, Row, Table, code_block, escape, markdown
 
 LOG_DIR = "repeat"
@@ -30,7 +30,7 @@ def evaluation_card(overview: Overview) -> str:
 
 
 def _blocks(overview: Overview) -> Iterator[str]:
-    result: Result[Any] = leading(overview)
+    result = leading(overview)
     models = dict.fromkeys(without_paths(one.condition.model) for one in overview.scores)
     yield f"# Evaluation card: {escape(', '.join(models))}"
     for one in result.leading:

@@ -3,11 +3,10 @@
 from functools import singledispatch
 from typing import Any
 
-from casewise.reporting.analyses import as_table
 from casewise.reporting.comparison import comparison_sheet
 from casewise.reporting.scores import score_sheet
-from casewise.results import Comparisons, Result, Scores, Trend
-from casewise.sheets import Sheet, page
+from casewise.results import Comparisons, Result, Scores
+from casewise.sheets import Sheet
 
 
 @singledispatch
@@ -16,12 +15,5 @@ def sheet_of(result: Result[Any], **_: Any) -> Sheet:
     raise TypeError(f"no tables of {type(result).__name__}")
 
 
-def trend_sheet(trend: Trend) -> Sheet:
-    """The verdict on the latest run of each kind, and a row a run."""
-    lines = [one.line for one in trend.verdicts]
-    return page([*lines, *map(as_table, trend.scores.analysed("trend"))], trend.record)
-
-
 sheet_of.register(Scores, score_sheet)
 sheet_of.register(Comparisons, comparison_sheet)
-sheet_of.register(Trend, trend_sheet)

@@ -9,7 +9,6 @@ from casewise.results import (
     Comparisons,
     Failure,
     Overview,
-    Result,
     Score,
     Scores,
     Verdict,
@@ -122,7 +121,7 @@ Pinned = tuple[str, tuple[str, ...]]
 """Name of a row that the runs are held against, and its shares in words."""
 
 
-def all_verdicts(overview: Overview, result: Result[object]) -> list[Verdict]:
+def all_verdicts(overview: Overview, result: object) -> list[Verdict]:
     """A verdict on each run in order; those that were compared first, after against before."""
     compared = list(result.verdicts) if isinstance(result, Comparisons) else []
     known = {condition for one in compared for condition in one.conditions}

@@ -236,7 +236,6 @@ class Score(Shown):
             **self.group,
             "labels": str(self.labels),
             "unparsed": str(self.scoring.unparsed),
-            "weigh_by": str(self.scoring.weigh_by),
             "n": self.n,
             **(self.state.record() if self.state else {}),
             "cases": self.cases,
@@ -346,7 +345,7 @@ def score_rows(
     ``tools`` says whether tool calls are counted; None counts them if some reply calls a tool.
     """
     kept, truth = labelled_rows(rows, rule, scoring.ties)
-    answers = make_answers(kept, truth, condition.protocol, tools, scoring.weigh_by)
+    answers = make_answers(kept, truth, condition.protocol, tools)
     counted = count_answers(answers, scoring.unparsed)
     measures = _without_fixed(counted.figures(), condition, rule)
     if is_all_ties(rows, rule):
@@ -602,12 +601,6 @@ class Scores(Result[Score]):
         from casewise.analyses import analyse
 
         return analyse(self, *names) if self.by is None else []
-
-    def analysis_records(self, name: str) -> list[dict[str, Any]]:
-        """An analysis as JSON values."""
-        from casewise.analyses import as_records
-
-        return [record for one in self.analysed(name) for record in as_records(one)]
 
     @cached_property
     def browser(self) -> Browser:

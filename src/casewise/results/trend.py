@@ -1,7 +1,7 @@
 """Runs in time: each at the moment when its log says that it ended."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -60,23 +60,26 @@ LEAST_DATED = 2
 NO_TREND = "a trend takes two runs with a log each: logs say when a run ended"
 
 
-@dataclass(frozen=True, repr=False)
-class Trend(Result[DatedRun]):
+@dataclass(frozen=True)
+class Trend:
     """Runs by the time at which they ended, the earliest first."""
 
-    scores: Scores = field(kw_only=True)
-    steps: tuple[tuple[RunCondition, RunCondition], ...] = field(default=(), kw_only=True)
+    rows: tuple[DatedRun, ...]
+    leading: tuple[Verdict, ...]
+    """On the latest run of each kind."""
+    steps: tuple[tuple[RunCondition, RunCondition], ...]
     """The latest run of each kind, after the last one like it."""
 
     @classmethod
-    def of(cls, overview: Overview) -> Self:
-        """The runs with unchanged contexts whose logs have a date; fewer than two are no trend.
+    def of(cls, overview: Overview) -> Self | None:
+        """The runs with unchanged contexts whose logs have a date; None of fewer than two.
 
         The verdicts are on the latest run of each kind, of those with whole contexts if there are
         any: against the first like it over the same data.
         """
-        runs = dated_runs(overview.scores)
-        rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
+        rows = dated_runs(overview.scores)
+        if len(rows) < LEAST_DATED:
+            return None
         latest, steps = [], []
         for acts in (False, True):
             kind = [one for one in rows if one.score.acts is acts]
@@ -85,15 +88,7 @@ class Trend(Result[DatedRun]):
                 like = _like(last, earlier, overview)
                 latest.append(_latest(last, like, overview))
                 steps += [(one.score.condition, last.score.condition) for one in like[-1:]]
-        return cls(rows, tuple(latest), scores=overview.scores, steps=tuple(steps))
-
-    def record(self) -> list[dict[str, Any]]:
-        """An object for each figure of each run, as of every analysis."""
-        return self.scores.analysis_records("trend")
-
-    def records(self) -> list[dict[str, Any]]:
-        """The same as rows."""
-        return self.record()
+        return cls(tuple(rows), tuple(latest), tuple(steps))
 
 
 def _like(last: DatedRun, earlier: Sequence[DatedRun], overview: Overview) -> list[DatedRun]:
@@ -137,7 +132,7 @@ def _latest(last: DatedRun, like: Sequence[DatedRun], overview: Overview) -> Ver
     return replace(whole, subject=subject, between=between_them)
 
 
-def leading(overview: Overview, trend: Trend | None = None) -> Result[Any]:
+def leading(overview: Overview, trend: Trend | None = None) -> Result[Any] | Trend:
     """The result that a page begins with: what changed, else the trend, else the scores."""
     if overview.comparisons:
         return Comparisons.of(overview.comparisons)

@@ -22,7 +22,6 @@ from casewise.reporting.scores import all_verdicts, pinned, titles
 from casewise.results import (
     NO_TREND,
     Overview,
-    Result,
     Trend,
     first_upper,
     leading,
@@ -72,12 +71,12 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
     """
     over_time = Trend.of(overview) if trend else None
     notes = list(overview.notes)
-    if over_time is not None and not over_time:
+    if trend and over_time is None:
         notes.append(f"{first_upper(NO_TREND)}.")
     if over_time and not overview.comparisons:
         overview = replace(overview, browser=overview.browser.after(over_time.steps))
     scores = overview.scores
-    result: Result[Any] = leading(overview, over_time)
+    result = leading(overview, over_time)
     analyses = [one for one in scores.analyses if one.lines]
     runs = overview.browser.runs
     return _template().render(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from casewise.protocols import RunCondition
 from casewise.reporting.names import run_names
@@ -27,12 +28,13 @@ class RunRow:
     """Points of each figure's curve over the runs of a trend, in a box of 100 by 20."""
 
 
-def run_rows(overview: Overview, result: Result[object]) -> list[RunRow]:
+def run_rows(overview: Overview, result: Result[Any] | Trend) -> list[RunRow]:
     """Rows in the order of the runs; those that were compared first, a trend's by time."""
     if not isinstance(result, Trend):
         return list(_rows(all_verdicts(overview, result), overview))
-    first = [_trend_row(one, result, overview) for one in result.verdicts]
-    return [*first, *_rows([Verdict("", one.score) for one in result], overview, result.rows)]
+    first = [_trend_row(one, result, overview) for one in result.leading]
+    rows = [Verdict("", one.score) for one in result.rows]
+    return [*first, *_rows(rows, overview, result.rows)]
 
 
 def _rows(
@@ -50,7 +52,7 @@ def _rows(
 def _trend_row(verdict: Verdict, trend: Trend, overview: Overview) -> RunRow:
     """The latest run of a kind against the first like it, with a curve of all in each cell."""
     (row,) = _rows([verdict], overview)
-    runs = [one.score for one in trend if one.score.acts is verdict.score.acts]
+    runs = [one.score for one in trend.rows if one.score.acts is verdict.score.acts]
     every = zip(*(Verdict("", one).figures for one in runs), strict=True)
     return replace(
         row, name=f"{len(runs)} runs", title=verdict.subject, curves=list(map(_points, every))
