@@ -114,7 +114,7 @@ def test_seeds_where_answers_are_drawn(tmp_path: Path) -> None:
     drawn = "protocol: [binary, probability], sampling: [greedy, reference], seed: [1, 2]"
     sweep_file(tmp_path, f"- {{model: {A}, {drawn}, limit: 2}}")
     seeds = [
-        (str(cell.planned.condition.protocol), str(cell.sampling), cell.request.seed)
+        (str(cell.condition.protocol), str(cell.sampling), cell.request.seed)
         for cell in plan_sweep(tmp_path / "sweep.yaml").cells
     ]
     api = "reference-api"

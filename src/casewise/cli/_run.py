@@ -119,7 +119,7 @@ def _note_plan(plan: "Plan", folder: Path) -> None:
     from casewise.runs import total
 
     models = dict.fromkeys(cell.model for cell in plan.cells)
-    conditions = [cell.planned.condition for cell in plan.cells]
+    conditions = [cell.condition for cell in plan.cells]
     data = dict.fromkeys(one.data.name for one in conditions)
     protocols = dict.fromkeys(str(one.protocol) for one in conditions)
     requests, tokens_in, tokens_out, dollars = total(plan.estimates)

@@ -4,6 +4,7 @@ import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -20,7 +21,7 @@ from casewise.cases import (
     open_cases,
     system_text,
 )
-from casewise.choices import Sampling
+from casewise.choices import Sampling, rules_first
 from casewise.contexts import Ablation, ablate_cases, swap_cases
 from casewise.errors import UsageError, choose_from, did_you_mean
 from casewise.options import ConditionOptions
@@ -43,12 +44,17 @@ from casewise.protocols import (
     on_rung,
     other_words,
 )
+from casewise.runs.cost import DOUBTED, RequestCount, measure, measure_grading
 
 Chosen = TypeVar("Chosen", bound=StrEnum)
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
+TASK_VERSION = "1-A"
+"""A number for the comparability of results, a letter for the interface."""
+
+
+@dataclass(frozen=True)
 class Condition:
     """Cases as they will be asked, with the prompts that ask them."""
 
@@ -156,6 +162,30 @@ class Condition:
             draw_seed=str(seed) if is_drawn else None,
             evidence=options.rung,
         )
+
+    @property
+    def version(self) -> str:
+        """Version of the task, a part of its identity.
+
+        It is another one for other cases, or another wording (of grading too), under the same name:
+        a run does not take the answers to the old ones for its own.
+        """
+        made_of: list[str | None] = [self.data.hash, self.prompts.version]
+        if self.protocol.acts:
+            made_of += [self.variation_version]
+            made_of += [GRADE_VERSION] if self.options.grader else []
+        return f"{TASK_VERSION}+{digest(*made_of)}"
+
+    @cached_property
+    def requests(self) -> RequestCount:
+        """Requests to any model, each case asked once."""
+        return measure(self)
+
+    @cached_property
+    def gradings(self) -> RequestCount:
+        """Requests to the model that grades its replies: all of them, or those that rules doubt."""
+        found = measure_grading(self)
+        return found.times(DOUBTED) if rules_first(self.options.grader) else found
 
     @property
     def notes(self) -> list[str]:
@@ -341,20 +371,3 @@ def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
         return kind(name)
     except ValueError:
         raise UsageError(f"unknown {what} {name!r}: {choose_from(name, kind)}") from None
-
-
-TASK_VERSION = "1-A"
-"""A number for the comparability of results, a letter for the interface."""
-
-
-def task_version(condition: Condition) -> str:
-    """The task's version, a part of its identity.
-
-    It is another one for other cases, or another wording (of grading too),
-    under the same name: a run does not take the answers to the old ones for its own.
-    """
-    made_of: list[str | None] = [condition.data.hash, condition.prompts.version]
-    if condition.protocol.acts:
-        made_of += [condition.variation_version]
-        made_of += [GRADE_VERSION] if condition.options.grader else []
-    return f"{TASK_VERSION}+{digest(*made_of)}"

@@ -10,12 +10,15 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from casewise.cases import Case
 from casewise.logs import ESTIMATED, TokenUsage, input_tokens
 from casewise.models.client import Prices
 from casewise.protocols import Opening, render_grading
-from casewise.runs.condition import Condition
+
+if TYPE_CHECKING:
+    from casewise.runs.condition import Condition
 
 BYTES_PER_TOKEN = 4.0
 """Bytes of a prompt per token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean
@@ -67,7 +70,7 @@ class RequestCount:
         )
 
 
-def measure(condition: Condition) -> RequestCount:
+def measure(condition: "Condition") -> RequestCount:
     """Count the requests of a condition and estimate their tokens."""
     usual = condition.protocol.answer_tokens
     requests = tokens = 0
@@ -83,7 +86,7 @@ def prompt_tokens(prompt: str) -> int:
     return round(len(prompt.encode(errors="replace")) / BYTES_PER_TOKEN)
 
 
-def measure_grading(condition: Condition) -> RequestCount:
+def measure_grading(condition: "Condition") -> RequestCount:
     """Count the requests to a grader of a condition's replies, and estimate their tokens.
 
     Each graded reply takes a request: the last of a conversation, or every one where the

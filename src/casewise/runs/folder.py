@@ -161,7 +161,7 @@ def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
-    ids = set(cell.planned.condition.sample_ids)
+    ids = set(cell.condition.sample_ids)
     finished, kinds = set[Asked](), Counter[FaultKind]()
     logs = [list(read_records(header)) for header in run.logs]
     counted = counting([outcomes_of(*one) for one in zip(run.logs, logs, strict=True)])

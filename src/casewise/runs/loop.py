@@ -146,7 +146,7 @@ class PieceRun:
         budget: Budget | None = None,
     ) -> None:
         cell = piece.cell
-        condition = cell.planned.condition
+        condition = cell.condition
         self.piece = piece
         self.clients = clients
         self.config = make_config(piece, clients.model)
@@ -294,7 +294,7 @@ class PieceRun:
             grader = under.noted(clients.grader, is_grader=True) if clients.grader else None
             await self._ask(state, model, self.config)
             clients.model.server.is_proven = True
-            read = read_unit(cell.planned.condition.protocol, cell.request.grader, grader)
+            read = read_unit(cell.condition.protocol, cell.request.grader, grader)
             score = await read(state, str(sample.target), model)
             judged = True
         finally:

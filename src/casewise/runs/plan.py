@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from inspect_ai.model import ModelUsage
 
 from casewise.cases import GROUPS, CaseSet
-from casewise.choices import RULES, Sampling, grading_model, read_grader, rules_first
+from casewise.choices import RULES, Sampling, grading_model, read_grader
 from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import ModelError, UsageError, choose_from
 from casewise.logs import TARGETS, RunKey, without_keys
@@ -35,16 +35,11 @@ from casewise.runs.condition import (
     draws,
     make_condition,
     opened,
-    task_version,
 )
 from casewise.runs.cost import (
-    DOUBTED,
     GRADE_TOKENS,
     CostEstimate,
-    RequestCount,
     estimate,
-    measure,
-    measure_grading,
 )
 from casewise.runs.sampling import (
     NO_LOGPROBS,
@@ -252,18 +247,6 @@ def _opened_up(run: RunOptions, protocol: Protocol) -> Iterator[RunOptions]:
             yield replace(run, swap=name)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCondition:
-    """One condition of a run, whichever model is asked."""
-
-    condition: Condition
-    extent: RequestCount
-    version: str
-    """Version of the task, another one for other cases or another wording."""
-    grading: RequestCount | None = None
-    """Requests to the model that grades the replies; None where none does."""
-
-
 _OF_MODEL = ("model", "model_arg", "generate")
 """Axes that stand elsewhere in a log than among the arguments of its task."""
 
@@ -272,8 +255,7 @@ _OF_MODEL = ("model", "model_arg", "generate")
 class Cell:
     """One model under one condition: a task of a run."""
 
-    model: str
-    planned: PlannedCondition
+    condition: Condition
     request: RunOptions
     """Options that it is asked with, one value of each."""
     draw: DrawSettings
@@ -282,6 +264,11 @@ class Cell:
     """Cost of the model that grades the replies; None where none does."""
     address: str = ""
     """Address of the server; empty of a model that is loaded."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self.request.model
 
     @property
     def cost_usd(self) -> float | None:
@@ -304,17 +291,17 @@ class Cell:
     @property
     def acts(self) -> bool:
         """Tell whether the model plays the chatbot, and not a judge."""
-        return self.planned.condition.protocol.acts
+        return self.condition.protocol.acts
 
     @property
     def task(self) -> str:
         """The task's name in Inspect."""
-        return f"casewise/{self.planned.condition.protocol.task}"
+        return f"casewise/{self.condition.protocol.task}"
 
     @property
     def judgements(self) -> int:
         """Number of judgements: samples, as often as each is asked."""
-        return self.planned.condition.size * self.request.epochs
+        return self.condition.size * self.request.epochs
 
     @property
     def sampling(self) -> Sampling:
@@ -331,7 +318,7 @@ class Cell:
             for name, value in every.items()
             if value is not None and name not in _OF_MODEL
         }
-        held = self.planned.condition.held
+        held = self.condition.held
         return arguments if held is None else arguments | {"cases": held}
 
     @property
@@ -345,7 +332,7 @@ class Cell:
         """Identity of all runs of one model under one condition; see ``RunKey``."""
         return RunKey(
             self.task,
-            self.planned.version,
+            self.condition.version,
             self.model,
             self.arguments,
             without_keys(self.request.model_arg),
@@ -365,8 +352,7 @@ class Cell:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes to read beforehand."""
-        condition = self.planned.condition
-        return (*condition.notes, *([BATCH_NOTE] if self.request.batch else []))
+        return (*self.condition.notes, *([BATCH_NOTE] if self.request.batch else []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,14 +399,14 @@ def make_plan(
             no log-probabilities under ``probability``.
     """
     runs = runs_of(read(RunOptions, asked, folder), folder)
-    conditions: dict[str, PlannedCondition] = {}
+    conditions: dict[str, Condition] = {}
     cells: dict[str, Cell] = {}
     notes = []
     for run in (replace(one, withhold=withhold) for one in runs):
         name = repr({name: getattr(run, name) for name in options_of(ConditionOptions)})
         try:
             if name not in conditions:
-                conditions[name] = plan_condition(run, held)
+                conditions[name] = make_condition(run, held)
             cell = plan_cell(conditions[name], run)
         except UsageError as error:
             # Of a ladder, what can be asked is.
@@ -435,22 +421,7 @@ def make_plan(
     return Plan(tuple(cells.values()), tuple(dict.fromkeys(notes)))
 
 
-def plan_condition(run: ConditionOptions, held: CaseSet | None = None) -> PlannedCondition:
-    """Check and settle a condition, and count its requests.
-
-    Raises:
-        UsageError: A change that means nothing for these cases.
-        InputError: Cases or a template that can't be used.
-    """
-    condition = make_condition(run, held)
-    grading = None
-    if run.grading_model is not None:
-        grading = measure_grading(condition)
-        grading = grading.times(DOUBTED) if rules_first(run.grader) else grading
-    return PlannedCondition(condition, measure(condition), task_version(condition), grading)
-
-
-def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
+def plan_cell(condition: Condition, run: RunOptions) -> Cell:
     """Make the cell of a model under a condition, with the estimates of its cost.
 
     Raises:
@@ -458,46 +429,43 @@ def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
             of batches.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
-    protocol, model, grader = planned.condition.protocol, run.model, run.grading_model
+    protocol, model, grader = condition.protocol, run.model, run.grading_model
     if run.batch:
         check_batches(model, grader)
     if protocol.candidates and model.split("/")[0] in NO_LOGPROBS:
         raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
     draw = make_draw(run, model, run.generate)
     check_taken("--generate", model, draw.settings, run.model_arg)
-    if is_in_process(model) and (tools := planned.condition.tools):
+    if is_in_process(model) and (tools := condition.tools):
         raise UsageError(
             f"{model} takes no tools, and the deployment has {len(tools)}: ask a model that is "
             "served (openai-api/SERVICE/NAME, vllm/NAME...)"
         )
     if model.startswith(f"{TARGETS}/"):
-        planned, run = _fit_to_target(planned, draw, run)
+        condition, run = _fit_to_target(condition, draw, run)
     prices = _prices(run)
-    title = replace(planned.condition.identity, settings=setting_parts(draw.settings)).text
-    count = planned.extent.times(draw.samples * run.epochs)
+    title = replace(condition.identity, settings=setting_parts(draw.settings)).text
+    count = condition.requests.times(draw.samples * run.epochs)
     usual = min(protocol.answer_tokens, draw.config.max_tokens or protocol.answer_tokens)
     estimated = estimate(model, title, count, usual, prices[model])
     grading = None
-    if planned.grading is not None and grader is not None:
-        count, known = planned.grading.times(run.epochs), prices[grader]
+    if grader is not None:
+        count, known = condition.gradings.times(run.epochs), prices[grader]
         grading = estimate(grader, title, count, GRADE_TOKENS, known, grades=model)
-    return Cell(model, planned, run, draw, estimated, grading)
+    return Cell(condition, run, draw, estimated, grading)
 
 
 def _fit_to_target(
-    planned: PlannedCondition, draw: DrawSettings, run: RunOptions
-) -> tuple[PlannedCondition, RunOptions]:
+    condition: Condition, draw: DrawSettings, run: RunOptions
+) -> tuple[Condition, RunOptions]:
     """The condition and options as a target takes them, its timeout among them.
 
     Raises:
         UsageError: Something would reach it only in part.
     """
     target = open_again(run.model_arg)
-    condition = planned.condition
     if target.tells_context:
         condition = condition.undescribed
-        version = task_version(condition)
-        planned = replace(planned, condition=condition, extent=measure(condition), version=version)
     system = ["system"] if draw.system else []
     contexts = (case.context.root for case in condition.data.cases if case.context is not None)
     target.check(
@@ -507,7 +475,7 @@ def _fit_to_target(
         map(condition.told, condition.units),
         contexts,
     )
-    return planned, replace(run, attempt_timeout=run.attempt_timeout or target.timeout)
+    return condition, replace(run, attempt_timeout=run.attempt_timeout or target.timeout)
 
 
 def _prices(run: RunOptions) -> dict[str, Prices]:

@@ -232,7 +232,7 @@ class Piece:
     @property
     def size(self) -> int:
         """Number of judgements."""
-        return self.cell.planned.condition.size * len(self.epochs)
+        return self.cell.condition.size * len(self.epochs)
 
     @property
     def key(self) -> str:
@@ -243,7 +243,7 @@ class Piece:
     def samples(self) -> Iterator[tuple[Sample, int]]:
         """Each case with its epoch, made when it is asked for."""
         for epoch in self.epochs:
-            for sample in samples_of(self.cell.planned.condition, self.cell.draw):
+            for sample in samples_of(self.cell.condition, self.cell.draw):
                 yield sample, epoch
 
 
@@ -258,8 +258,8 @@ def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator
     """
     if state.state is Stage.DONE:
         return
-    ids = cell.planned.condition.sample_ids
-    metadata = task_metadata(cell.planned.condition, cell.sampling, cell.draw)
+    ids = cell.condition.sample_ids
+    metadata = task_metadata(cell.condition, cell.sampling, cell.draw)
     if not state.finished and not state.in_shards and cell.judgements <= size:
         whole = _cell_of(cell, range(len(ids)))
         yield Piece(whole, order, metadata, state.run or uuid4().hex, None)
@@ -275,7 +275,7 @@ def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator
 
 def _cell_of(cell: Cell, places: Sequence[int]) -> Cell:
     """A cell with the cases at some places of its condition alone."""
-    condition = cell.planned.condition
+    condition = cell.condition
     units = condition.units
     # The hash is that of all cases, and can't be made without them.
     data = replace(condition.data, cases=())
@@ -287,7 +287,7 @@ def _cell_of(cell: Cell, places: Sequence[int]) -> Cell:
         units=tuple(units[place] for place in places if place < len(units)),
         script=condition.script if places and places[-1] == len(units) else None,
     )
-    return replace(cell, planned=replace(cell.planned, condition=part))
+    return replace(cell, condition=part)
 
 
 FAIL_ON_ERROR = 0.05
@@ -365,7 +365,7 @@ def file_name(spec: EvalSpec) -> str:
 def make_spec(piece: Piece, model: Model) -> EvalSpec:
     """Make the specification of a piece's log."""
     cell = piece.cell
-    request, condition = cell.request, cell.planned.condition
+    request, condition = cell.request, cell.condition
     metadata = piece.metadata | _made_with(model, piece.metadata) | {ORDER: piece.order}
     metadata |= {ADDRESS: cell.address} if cell.address else {}
     metadata |= {COMMAND: command_line()} if is_command() else {}
@@ -384,7 +384,7 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         task=cell.task,
         task_id=piece.run,
-        task_version=cell.planned.version,
+        task_version=condition.version,
         task_display_name=cell.task.split("/")[-1],
         task_registry_name=cell.task,
         task_args=cell.arguments,

@@ -28,7 +28,7 @@ from casewise.models.target import TargetModel
 from casewise.options import ConditionOptions, RunOptions, read, takes
 from casewise.protocols import find_protocol
 from casewise.runs.asking import Ask, ask_unit, read_unit
-from casewise.runs.condition import Condition, make_condition, task_version
+from casewise.runs.condition import Condition, make_condition
 from casewise.runs.plan import runs_of
 from casewise.runs.samples import grader_metadata, samples_of, task_metadata
 from casewise.runs.sampling import DrawSettings, make_draw
@@ -98,7 +98,7 @@ def _task(
     return Task(
         dataset=MemoryDataset(list(samples_of(condition, draw)), name=condition.data.name),
         config=draw.config,
-        version=task_version(condition),
+        version=condition.version,
         metadata=task_metadata(condition, draw.sampling, draw) | dict(said or {}),
         **others,
     )
