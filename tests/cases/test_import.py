@@ -148,7 +148,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
         )
         said[shape.name] = " ".join(done.stderr.split())
     twice, wide, raters = said.values()
-    assert "columns of the same name are told apart: label (2)" in twice
+    assert "columns of the same name are renamed: label (2)" in twice
     assert "the row of the columns' names stands again, 1 times: left out" in twice
     assert "each: 1 empty cells of wide.csv make no row" in wide
     # Five rows: two begin a case, two are another person's vote (one of them unsure), one repeats.

@@ -103,7 +103,7 @@ def test_replies_given_elsewhere(cli: Cli, tmp_path: Path) -> None:
         command = ("grade", "talks.jsonl", "--cases", "cases.jsonl", "--grader", BOTH)
         said = done(cli, *command, "--out", "t.parquet", server=server)
         assert len(server.requests) == 2
-    told = f"sends replies that the rules doubt, with what was said before them, to {JUDGE}"
+    told = f"sends replies that the rules doubt, with the turns before them, to {JUDGE}"
     assert told in " ".join(said.split())
     table = pl.read_parquet(tmp_path / "t.parquet")
     assert sorted(table.select("graded_by", "response_class").rows()) == [

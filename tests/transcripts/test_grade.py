@@ -240,7 +240,7 @@ def test_a_model_grades_and_the_provider_refuses(cli: Cli, folder: Path) -> None
         printed = done(cli, *command, "--grader", "openai-api/fake/g", env=env)
         assert len(server.requests) == 1
         assert "The archivist on duty" in server.prompts[0]
-    assert "to openai-api/fake/g; nothing else leaves here" in " ".join(printed.split())
+    assert "to openai-api/fake/g; nothing else is sent" in " ".join(printed.split())
     table = pl.read_parquet(folder / "t.parquet")
     assert table.select("graded_by", "response_class").rows() == [
         ("openai-api/fake/g", "partial"),

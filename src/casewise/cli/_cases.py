@@ -203,7 +203,7 @@ def fetch(
     if fetched.templates:
         note(f"prompts: {fetched.templates} (--prompt upstream)")
     else:
-        note(f"note: {origin} holds no scripts/template.py, so --prompt upstream is not at hand")
+        note(f"note: {origin} holds no scripts/template.py, so --prompt upstream is not available")
 
 
 FAILED = 1

@@ -52,14 +52,15 @@ def grade(
         str | None, cases_option("The cases that were asked: a file, starter or casebench.", CASES)
     ] = None,
     deployment: Annotated[
-        str | None, card_option("In their place a deployment card: its name or file.", CASES)
+        str | None, card_option("A deployment card instead of cases: its name or file.", CASES)
     ] = None,
     to: Annotated[Path, out_option("The judgement table (.parquet).", OUTPUT, "TABLE")] = Path(
         "graded.parquet"
     ),
     grader: RulesOrModel = RULES,
     model_name: Annotated[
-        str | None, option("The model that replied, whatever the file says.", CONVERSATIONS, "NAME")
+        str | None,
+        option("Name of the model that replied, instead of the file's.", CONVERSATIONS, "NAME"),
     ] = None,
     delivery: Annotated[
         Delivery, option("Where the context stood in the conversations.", CONVERSATIONS)
@@ -145,7 +146,7 @@ def _model(
     if model is None:
         return lambda _: []
     which = "replies that the rules doubt" if rules_first(grader) else "replies"
-    note(f"sends {which}, with what was said before them, to {model}; nothing else leaves here")
+    note(f"sends {which}, with the turns before them, to {model}; nothing else is sent")
     grade_replies = server.load(model)
     answered = False
 

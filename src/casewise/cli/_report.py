@@ -111,7 +111,7 @@ def report(
     cases: Annotated[
         str | None,
         cases_option(
-            "Where texts are that the judgements lack: starter, casebench, a file.", CASES
+            "Cases with the texts that the judgements lack: starter, casebench, a file.", CASES
         ),
     ] = None,
     labels: Labels = None,

@@ -71,7 +71,7 @@ def run(
     else:
         if asked:
             spelling = options_of(RunOptions)[next(iter(asked))].spelling
-            raise UsageError(f"{spelling}: a sweep's file says this itself; leave the option out")
+            raise UsageError(f"{spelling}: the sweep's file sets this; leave the option out")
         with working("planning"):
             plan, usual = plan_sweep(view.sweep), Path("logs") / view.sweep.stem
     folder = usual if start.log_dir is None else place_of(start.log_dir)

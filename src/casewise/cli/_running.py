@@ -381,4 +381,4 @@ def end(result: RunResult, log_dir: Path) -> None:
 def _pointer_to_errors(log_dir: Path) -> str:
     """Pointer to providers' error messages, which are not printed since they may quote queries."""
     where = quoted(log_dir)
-    return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
+    return f"error texts of providers are in the logs: inspect view --log-dir {where}"

@@ -271,7 +271,7 @@ def _told_apart(names: Sequence[str], notes: list[str]) -> list[str]:
         seen.add(new)
         unique.append(new)
     if renamed := [new for name, new in zip(names, unique, strict=True) if new != name]:
-        notes.append(f"columns of the same name are told apart: {', '.join(renamed)}")
+        notes.append(f"columns of the same name are renamed: {', '.join(renamed)}")
     return unique
 
 

@@ -202,7 +202,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[list[LoggedRun], list[str]]:
             "no Inspect log here", file=_places(paths), expected="a log folder or .eval files"
         )
     others = [path.name for path, kind in kinds.items() if kind is not _Kind.LOG]
-    notes += [f"passed over what is no log: {some(others)}"] if others else []
+    notes += [f"skipped, as they are no logs: {some(others)}"] if others else []
     chosen, log_notes = _choose_logs(logs, set(paths), alone=True)
     return chosen, [*notes, *log_notes]
 

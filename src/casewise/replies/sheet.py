@@ -69,8 +69,8 @@ def _load_check(path: Path) -> CheckFile:
     skipped = last - sum(bool(one.label) for one in reached)
     if skipped > MOST_SKIPPED * last:
         raise InputError(
-            f"{skipped} of the first {last} replies have no label: what people skip is seldom a "
-            "random part, so the others are none",
+            f"{skipped} of the first {last} replies have no label: skipped replies are seldom "
+            "random, so the others are no random sample",
             file=path,
             expected=f"at most {MOST_SKIPPED:.0%} without; undetermined where it is neither. "
             "To label fewer, stop early: the first rows are a random sample, too",

@@ -67,7 +67,9 @@ def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[P
 def _in_short(shown: tuple[Figure, ...], title: str) -> Table:
     """The four figures before and after, their changes, and the direction of each."""
     columns = [Column(name) for name in ("", "before", "after", "change", "")]
-    note = "In points of 100, with 95 % intervals; an arrow alone may be chance. All: --all."
+    note = (
+        "Points of 100, 95 % intervals; a change whose interval holds 0 may be chance. All: --all."
+    )
     rows = [
         Row([one.title, one.before_text, one.text, one.change_text, _direction(one)])
         for one in shown

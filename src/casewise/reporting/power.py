@@ -29,9 +29,9 @@ def answer_text(answer: Answer, inputs: PowerInputs) -> str:
             studies = f"{rounded(100 * value):.0f} of 100 such studies"
             return f"power {number(value)}: {studies} would {found}"
         case Quantity.P2_ABOVE:
-            return f"a share of {number(value)} or more is told from the given one"
+            return f"a share of {number(value)} or more is distinguished from the given share"
         case Quantity.P2_BELOW:
-            return f"a share of {number(value)} or less is told from the given one"
+            return f"a share of {number(value)} or less is distinguished from the given share"
         case Quantity.DIFFERENCE:
             points = f"{rounded(100 * value, 1):.1f} points in a hundred"
             return f"the smallest difference of accuracy found is {number(value, 4)} ({points})"

@@ -69,7 +69,7 @@ def _sentences(found: ReplayReport) -> Iterator[Part]:
 def _remarks(found: ReplayReport) -> Iterator[str]:
     """Notes on what was compared."""
     old = f"{found.old}'s, asked anew" if found.old else "the file's"
-    yield f"New replies are {found.new}'s, old ones {old}. A partial reply counts as an answer."
+    yield f"New replies: {found.new}; old replies: {old}. A partial reply counts as an answer."
     yield (
         f"{count(found.rates[0].compared)} of {count(found.turns)} could be compared; "
         f"{count(found.clusters)} {found.cluster}s."
@@ -82,7 +82,7 @@ def _table(found: ReplayReport) -> Table:
     columns = [Column("category"), *figures(Kind.COUNT, "turns", "compared")]
     for change in ReplyChange:
         columns += [Column(str(change), Kind.COUNT), Column("of all (95 %)", Kind.ESTIMATE, 4)]
-    note = "Intervals of categories are each for itself: of 20, one misses by chance."
+    note = "Each interval is at 95 %: of 20 categories, one misses by chance."
     rows = [Row(_cells(one)) for one in found.rates]
     return Table(columns, rows, "Changed replies", note if len(rows) > 1 else "")
 

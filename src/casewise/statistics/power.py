@@ -476,7 +476,7 @@ def _check(inputs: PowerInputs) -> None:
     if len(left_out) != 1:
         raise UsageError(
             f"too {'little' if left_out else 'much'} is given: two of {effect}, --n and --power "
-            f"are needed, and the third is worked out (left out: {', '.join(left_out) or 'none'})"
+            f"are needed, and the third is computed (left out: {', '.join(left_out) or 'none'})"
         )
 
 
