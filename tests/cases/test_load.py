@@ -131,7 +131,7 @@ BAD = {
     "upstream vote of 3": (
         "a.json",
         [upstream_record(scores=[1, 3])],
-        "record 1, field 'scores[1]': wrong vote (found 3; expected 1 (safe) or 2 (unsafe))",
+        "record 1, field 'scores[1]': wrong value (found 3; expected 1 or 2)",
     ),
     "duplicate id": (
         "a.jsonl",

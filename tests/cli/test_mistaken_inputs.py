@@ -91,7 +91,7 @@ TABLE = [
     ("cases validate cut.jsonl.gz", "cut.jsonl.gz"),
     ("cases validate deep.json", "deep.json"),
     ("cases validate bomb.yaml", "bomb.yaml"),
-    ("cases validate version.yaml", "text (quote it)"),
+    ("cases validate version.yaml", "text (quote numbers"),
     ("cases validate nan.jsonl", "published_safe_rate"),
     ("cases validate many.csv", "1000000000"),
     ("cases validate negative.jsonl", "votes"),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from casewise.cases.fetch import casebench_data
 from casewise.cases.model import (
@@ -26,6 +27,7 @@ from casewise.cases.model import (
     GROUPS,
     Case,
     Context,
+    Strict,
     dataset_hash,
     digest,
     to_fields,
@@ -67,14 +69,21 @@ PUBLISHED_HASH = "af9d96d0ba0a1842"
 _PUBLISHED_BARE = "de0e4089ebd41030"
 """The same without contexts."""
 
-_FIELDS = {
-    "scores",
-    "query",
-    "context",
-    "context_intended_to_be_safe",
-    "safe_rate",
-    "category",
-}
+
+class UpstreamRecord(BaseModel):
+    """A record of upstream's files; in an output, answers of models stand beside these fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    scores: list[Literal[1, 2]] = Field(max_length=ANNOTATORS + 1)
+    """Votes: 1 safe, 2 unsafe."""
+    query: str
+    context: Any
+    context_intended_to_be_safe: StrictBool
+    safe_rate: Any
+    category: Any
+
+
 MARKS = frozenset({"context_intended_to_be_safe", "safe_rate"})
 """Keys that only upstream's records have."""
 
@@ -134,7 +143,7 @@ def answer_keys(records: Any) -> list[str]:
     if not is_upstream(records):
         return []
     keys = (key for record in records if isinstance(record, Mapping) for key in record)
-    return [key for key in dict.fromkeys(keys) if key not in _FIELDS]
+    return [key for key in dict.fromkeys(keys) if key not in UpstreamRecord.model_fields]
 
 
 def to_case_fields(record: object, file: Path, place: str) -> dict[str, Any]:
@@ -146,40 +155,21 @@ def to_case_fields(record: object, file: Path, place: str) -> dict[str, Any]:
     Raises:
         InputError: A field is missing or of the wrong type, or a vote is neither 1 nor 2.
     """
-    if not isinstance(record, dict):
-        raise InputError("not an object", file, place, found=record)
-
-    def wrong(field: str, found: object, expected: str, problem: str = "wrong value") -> InputError:
-        return InputError(problem, file, place, field=field, found=found, expected=expected)
-
-    for name in sorted(_FIELDS - record.keys()):
-        expected = "upstream's six fields in every record"
-        raise wrong(name, ..., expected, "the field is missing")
-    intended, query = record["context_intended_to_be_safe"], record["query"]
-    if not isinstance(intended, bool):
-        raise wrong("context_intended_to_be_safe", intended, "true or false")
-    if not isinstance(query, str):
-        raise wrong("query", query, "text")
-    scores = record["scores"]
-    if not isinstance(scores, list) or len(scores) > ANNOTATORS + 1:
-        raise wrong("scores", scores, f"a list of at most {ANNOTATORS + 1} votes")
-    for index, vote in enumerate(scores):
-        if isinstance(vote, bool) or vote not in (1, 2):
-            raise wrong(f"scores[{index}]", vote, "1 (safe) or 2 (unsafe)", "wrong vote")
-    side = "safe" if intended else "unsafe"
-    votes = ["safe" if vote == 1 else "unsafe" for vote in scores]
+    read = check_model(record, UpstreamRecord, file, "record of CASE-Bench", record=place)
+    side = "safe" if read.context_intended_to_be_safe else "unsafe"
+    votes = ["safe" if vote == 1 else "unsafe" for vote in read.scores]
     return {
-        "id": digest(query, side),
-        "query": query,
-        "context": record["context"],
-        "category": record["category"],
+        "id": digest(read.query, side),
+        "query": read.query,
+        "context": read.context,
+        "category": read.category,
         "intended": side,
         "votes": [
             {"rater": f"column-{column:02}", "verdict": verdict}
             for column, verdict in enumerate(votes[:ANNOTATORS], start=1)
         ],
         "author_vote": next(iter(votes[ANNOTATORS:]), None),
-        "published_safe_rate": record["safe_rate"],
+        "published_safe_rate": read.safe_rate,
         "source": SOURCE,
         "licence": LICENCE,
         "language": "en",
@@ -227,8 +217,17 @@ KNOWN_FORMS = (
     "JSON Lines (one case a line), JSON, YAML, CSV with a column 'query', "
     "CASE-Bench's data file or one of its output files"
 )
-_SHARED = ("source", "licence", "language", "category")
-"""Fields that may stand once beside ``cases``."""
+
+
+class _CaseFile(Strict):
+    """Cases, the version of the file, and fields that may stand once for all of them."""
+
+    cases: list[Any]
+    version: str | None = None
+    source: str | None = None
+    licence: str | None = None
+    language: str | None = None
+    category: str | None = None
 
 
 def _is_lines(path: Path) -> bool:
@@ -259,23 +258,14 @@ def _read_yaml(path: Path) -> Any:
 
 def _from_list(data: Any, path: Path) -> tuple[list[tuple[str, Any]], str | None]:
     """Records of a list of cases, of one case, or of ``cases`` beside what all share; a version."""
-    data = [data] if isinstance(data, dict) and "cases" not in data else data
-    shared = {**data} if isinstance(data, dict) else {"cases": data}
-    cases, version = shared.pop("cases"), shared.pop("version", None)
-    for key in shared:
-        if key not in _SHARED:
-            expected = f"one of {', '.join((*_SHARED, 'version'))}"
-            raise InputError("unknown field beside 'cases'", path, field=key, expected=expected)
-    if not isinstance(version, str | None):
-        # YAML reads 1.10 as the number 1.1.
-        expected = "text (quote it)"
-        raise InputError("wrong value", path, field="version", found=version, expected=expected)
-    if not isinstance(cases, list):
-        raise InputError("not a list of cases", path, found=cases, expected=KNOWN_FORMS)
+    if not isinstance(data, dict) or "cases" not in data:
+        data = {"cases": [data] if isinstance(data, dict) else data}
+    file = check_model(data, _CaseFile, path, "file of cases")
+    shared = file.model_dump(exclude={"cases", "version"}, exclude_unset=True)
     return [
         (f"record {number}", shared | record if isinstance(record, dict) else record)
-        for number, record in enumerate(cases, start=1)
-    ], version
+        for number, record in enumerate(file.cases, start=1)
+    ], file.version
 
 
 _ARMS = {"safe": "safe", "unsafe": "unsafe", "none": None}

@@ -109,6 +109,7 @@ _EXPECTED = {
     "tuple_type": "a list",
     "list_type": "a list",
     "too_short": "at least one entry",
+    "too_long": "a shorter list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
