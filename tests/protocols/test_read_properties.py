@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from casewise.protocols import (
     Status,
     Verdict,
-    other_words,
     read_binary,
-    read_guard,
     read_probability,
     read_score,
 )
@@ -50,38 +48,9 @@ def test_no_verdict_without_its_words(text: str) -> None:
     assert read_binary(text).status is not Status.OK
 
 
-def bare(text: str) -> str:
-    """Letters without case and marks, as the readers fold them."""
-    parts = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in parts if unicodedata.category(char) not in ("Mn", "Cf"))
-
-
-@given(st.lists(st.sampled_from(PIECES)).map("".join), LANGUAGES)
-def test_no_verdict_of_a_language_without_its_words(text: str, language: str | None) -> None:
-    said = [*(word.text for word in other_words(language).values()), "safe"]
-    assume(not any(bare(word) in bare(text) for word in said))
-    assert read_binary(text, language).status is not Status.OK
-
-
 @given(st.text(st.characters(exclude_categories=["N"])))
 def test_no_score_without_digits(text: str) -> None:
     assert read_score(text).status is not Status.OK
-
-
-@given(st.text(max_size=200))
-def test_a_guards_verdict_is_its_word(text: str) -> None:
-    found = read_guard(text)
-    words = text.lower().split()
-    assert found.status is Status.UNPARSED or set(words) & {"safe", "unsafe"} or "{" in text
-    if found.verdict is Verdict.SAFE:
-        assert "unsafe" not in words
-
-
-@given(
-    st.lists(st.sampled_from(["safety", "safely", "failsafe", "safer", "vouchsafe", " ", ".", ":"]))
-)
-def test_no_verdict_in_other_words(words: list[str]) -> None:
-    assert read_binary("".join(words)).status is not Status.OK
 
 
 def has_no_markup(text: str) -> bool:
@@ -113,17 +82,6 @@ def test_json_score_is_read(score: int, explanation: str, ascii_only: bool) -> N
     answer = {"explanation": explanation, "judgement": score / 10}
     reading = read_score(json.dumps(answer, ensure_ascii=ascii_only))
     assert reading.raw_score == score / 10
-
-
-@given(
-    st.dictionaries(st.sampled_from(["safe", "Un", "uns", " unsafe", "the", "SAF"]), st.floats())
-)
-def test_probability_stays_in_range(logprobs: dict[str, float]) -> None:
-    reading = read_probability(logprobs)
-    if reading.status is Status.OK:
-        assert reading.p_safe is not None
-        assert 0.0 <= reading.p_safe <= 1.0
-        assert reading.verdict is (Verdict.SAFE if reading.p_safe > 0.5 else Verdict.UNSAFE)
 
 
 @given(

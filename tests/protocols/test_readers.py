@@ -21,9 +21,6 @@ INF, NAN = math.inf, math.nan
 SAFE, UNSAFE = Verdict.SAFE, Verdict.UNSAFE
 
 
-# --- what a reading can't be ----------------------------------------------------------------
-
-
 # --- mean score -----------------------------------------------------------------------------
 
 

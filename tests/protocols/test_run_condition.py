@@ -58,31 +58,6 @@ def test_any_variant_is_kept_to_the_letter(text: str | None) -> None:
     assert RunCondition.of_row(dict(found)) == found
 
 
-def test_each_part_of_a_variant_has_its_field() -> None:
-    text = (
-        "reference-api;top_p=0.9;card=clinic;swap=recipient.type;"
-        "vary=filler-4k,seed=3;draw-seed=0;dtype=bfloat16"
-    )
-    found = RunCondition.of_row({"model": "m", "protocol": "respond", "variant": text})
-    assert found.changed
-    assert not RunCondition("m", "respond", card="clinic", draw_seed="3").changed
-    assert found == RunCondition(
-        model="m",
-        protocol="respond",
-        sampling="reference-api",
-        settings=("top_p=0.9",),
-        card="clinic",
-        swap="recipient.type",
-        variation="filler-4k,seed=3",
-        draw_seed="0",
-        dtype="bfloat16",
-    )
-    # A second part of a name, and what nobody here knows, stay among the settings.
-    odd = RunCondition.of_row({"variant": "pressure=3;greedy;swap=a;swap=b;draw-seed=7"})
-    assert (odd.sampling, odd.swap, odd.draw_seed) == ("greedy", "a", "7")
-    assert odd.settings == ("pressure=3", "swap=b")
-
-
 def test_the_key_leaves_out_fields_and_the_data() -> None:
     one = RunCondition.of_row(
         {"model": "m", "protocol": "binary", "variant": "swap=a;greedy", "run_id": "1"}
@@ -101,3 +76,12 @@ def test_a_condition_in_words() -> None:
     emptied = ("transmission_principle", "sender", "recipient")
     assert replace(whole, ablation=emptied).text == "binary, context emptied"
     assert RunCondition("m", "respond", "system", card="c").text == "respond, system, card c"
+
+
+def test_what_nobody_here_knows_stays_among_the_settings() -> None:
+    """As does a second part of a name."""
+    odd = RunCondition.of_row({"variant": "pressure=3;greedy;swap=a;swap=b;draw-seed=7"})
+    assert (odd.sampling, odd.swap, odd.draw_seed) == ("greedy", "a", "7")
+    assert odd.settings == ("pressure=3", "swap=b")
+    assert odd.changed
+    assert not RunCondition("m", "respond", card="clinic", draw_seed="3").changed

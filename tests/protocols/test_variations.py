@@ -290,13 +290,6 @@ def test_escalation(case: Any, delivery: Delivery) -> None:
     assert steps[-1].endswith(f"\n\n{QUERY}")
 
 
-def test_no_step_of_the_starter_cases_holds_the_query() -> None:
-    for case in cw.load_cases("starter"):
-        *steps, last = changed("escalation", Delivery.SYSTEM, case, None).turns
-        assert all(case.query not in step for step in steps)
-        assert last.endswith(case.query)
-
-
 def test_what_the_rules_see_at_a_step() -> None:
     """Of replies that comply, said at the last step: the page tells how few are seen."""
     complies = [one for one in load_replies() if one.label == ResponseClass.COMPLIANCE]

@@ -30,16 +30,6 @@ def test_icc_by_hand() -> None:
     assert found.cases == 3
 
 
-def test_icc_as_an_analysis_of_variance_has_it() -> None:
-    # Shrout & Fleiss (1979), case 1, ICC(1,k): (BMS - WMS) / BMS.
-    random = np.random.default_rng(2)
-    votes = (random.random((30, 8)) < random.random((30, 1))).astype(float)
-    between = 8 * votes.mean(axis=1).var(ddof=1)
-    within = votes.var(axis=1, ddof=1).mean()
-    safe = votes.sum(axis=1)
-    assert reliability_icc(safe, 8 - safe).icc == pytest.approx((between - within) / between)
-
-
 def test_unequal_votes() -> None:
     # 1:1 and 3:0. Within a case: (2 / 4 + 0) * ... sum k p (1 - p) = .5, over 1 + 2; harmonic
     # mean of 2 and 3 is 2.4; shares .5 and 1 have variance .125.
@@ -143,14 +133,6 @@ def test_the_fit_is_the_likeliest() -> None:
     for a in (0.97, 1.0, 1.03):
         for b in (0.97, 1.0, 1.03):
             assert likelihood(fit.alpha * a, fit.beta * b) <= best + 1e-6
-
-
-def test_an_oracle_fitted_by_arm_knows_more() -> None:
-    random = np.random.default_rng(9)
-    arm = np.repeat([0, 1], 500)
-    theta = random.beta(np.where(arm, 12.0, 6), np.where(arm, 6.0, 12))
-    safe = random.binomial(20, theta).astype(float)
-    assert oracle(safe, 20 - safe, arm).accuracy > oracle(safe, 20 - safe).accuracy
 
 
 def test_votes_less_spread_than_chance() -> None:

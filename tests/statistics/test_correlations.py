@@ -10,6 +10,8 @@ from casewise.statistics import (
     Clusters,
     Estimate,
     clustered_pearson,
+    number_clusters,
+    shift_pcc,
 )
 
 A = np.array
@@ -36,7 +38,6 @@ def test_each_query_is_left_out_in_turn() -> None:
     degrees = min(23, 48 / (kurtosis - 21 / 23))
     half = t.ppf(0.975, degrees) * error
     assert found.interval == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
-    assert found.summed_up().interval == found.interval
     half = t.ppf(0.95, degrees) * error
     assert found.limits(0.95) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
 
@@ -67,3 +68,10 @@ def test_many_queries_are_not_left_out_one_by_one() -> None:
     z, error = math.atanh(found.value), found.se / (1 - found.value**2)
     half = t.ppf(0.975, 1000) * error
     assert found.interval == pytest.approx((math.tanh(z - half), math.tanh(z + half)), rel=1e-3)
+
+
+def test_shifts_by_hand() -> None:
+    p_safe = A([[0.9, 0.1], [0.6, 0.6], [0.2, 0.3], [0.8, 0.4]])
+    rate = A([[0.9, 0.3], [0.8, 0.2], [0.5, 0.5], [0.7, 0.1]])
+    found = shift_pcc(p_safe, rate, number_clusters(np.arange(4)))
+    assert found.value == pytest.approx(pearsonr([0.8, 0, -0.1, 0.4], [0.6, 0.6, 0, 0.6]).statistic)

@@ -10,6 +10,7 @@ from casewise.statistics import (
     chi_squared,
     cochran_q,
     cohen_d_paired,
+    holm,
     kruskal_wallis,
     proportion_tests,
     two_proportion_p,
@@ -89,3 +90,11 @@ def test_cohen_d_of_pairs_by_hand() -> None:
     assert cohen_d_paired(A([-0.1] * 7)) == -math.inf
     assert cohen_d_paired(A([0.0, 0.0])) == 0
     assert math.isnan(cohen_d_paired(A([1.0])))
+
+
+def test_holm_by_hand() -> None:
+    # Sorted .01 x 3, .02 x 2, .04 x 1, each at least the one before; NaN is not counted.
+    found = holm([0.04, math.nan, 0.01, 0.02])
+    assert [found[0], found[2], found[3]] == pytest.approx([0.04, 0.03, 0.04])
+    assert math.isnan(found[1])
+    assert math.isnan(holm([math.nan])[0])

@@ -14,13 +14,6 @@ SCRIPT = ROOT / "benchmarks/independent.py"
 CHANGED = ("accuracy", "safe_recall", "unsafe_recall", "pcc")
 
 
-def test_the_script_has_nothing_of_ours() -> None:
-    lines = SCRIPT.read_text("utf-8").splitlines()
-    assert not [
-        one for one in lines if one.lstrip().startswith(("import casewise", "from casewise"))
-    ]
-
-
 @pytest.mark.parametrize(("queries", "least"), [(450, 20), (28, 8)])
 def test_published_intervals_are_recomputed(
     cli: Cli, casebench: Path, tmp_path: Path, queries: int, least: int

@@ -61,27 +61,6 @@ def test_the_error_of_kappa() -> None:
     assert agreement_of_two(truth, said, 2, each(50)).kappa.se == pytest.approx(math.sqrt(variance))
 
 
-def test_as_scikit_learn_has_it() -> None:
-    from sklearn.metrics import (
-        cohen_kappa_score,
-        confusion_matrix,
-        precision_score,
-        recall_score,
-    )
-
-    rng = np.random.default_rng(0)
-    truth = rng.integers(4, size=200)
-    said = np.where(rng.random(200) < 0.6, truth, rng.integers(4, size=200))
-    found = agreement_of_two(truth, said, 4, each(200))
-    assert found.kappa.value == pytest.approx(cohen_kappa_score(truth, said))
-    assert found.confusion[:, :4].tolist() == confusion_matrix(truth, said).tolist()
-    precision, recall = (
-        measure(truth, said, average=None) for measure in (precision_score, recall_score)
-    )
-    assert [one.value for one in found.precision] == pytest.approx(list(precision))
-    assert [one.value for one in found.recall] == pytest.approx(list(recall))
-
-
 def test_what_is_left_open_lowers_coverage_alone() -> None:
     found = compare([0, 0, 1, 1, 2], [0, -1, 1, 0, -1])
     assert found.coverage.value == pytest.approx(3 / 5)

@@ -34,19 +34,6 @@ def test_fewer_than_ten_that_failed_make_no_interval() -> None:
     assert np.isnan(curve.low).tolist() == np.isnan(curve.high).tolist() == [True, False]
 
 
-def test_against_the_literature() -> None:
-    # The 6-MP arm of Freireich et al. (1963), weeks to relapse, the textbook example.
-    weeks = A([6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35])
-    relapse = np.isin(np.arange(21), [0, 1, 2, 4, 6, 9, 10, 14, 15])
-    curve = kaplan_meier(weeks, relapse)
-    at = curve.events > 0
-    assert curve.turns[at].tolist() == [6, 7, 10, 13, 16, 22, 23]
-    assert curve.survival[at] == pytest.approx(
-        [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482], abs=5e-5
-    )
-    assert curve.median == 23
-
-
 ROWS = st.lists(st.tuples(st.integers(1, 8), st.booleans()), min_size=1, max_size=60)
 
 
