@@ -46,7 +46,7 @@ def plan(
         str, _of_study(metavar="ARM,...", help="Contexts to show: none, safe, unsafe.")
     ] = "none,safe,unsafe",
     votes: Annotated[
-        int, _of_study(min=1, help="On each case; 21 are those of the CASE-Bench paper.")
+        int, _of_study(min=1, help="Votes on each case; 21 as in the CASE-Bench paper.")
     ] = PAPER_VOTES,
     tasks: Annotated[
         int | None,

@@ -34,7 +34,7 @@ def simulate(
     file: StudyFile,
     careless: Annotated[float, _share(help="Share who answer at random, fast.")] = 0.1,
     adversarial: Annotated[
-        float, _share(help="Share who say the opposite of what they think.")
+        float, _share(help="Share who answer the opposite of their opinion.")
     ] = 0,
     biased: Annotated[float, _share(help="Share from a panel that is more lenient.")] = 0,
     machine: Annotated[float, _share(help="Share who answer as one language model does.")] = 0,
@@ -42,7 +42,7 @@ def simulate(
         str,
         typer.Option(
             metavar="NAMES",
-            help="What these machines leave behind, in turns: none, honeypot, left, copied, "
+            help="Traces of these machines, in turns: none, honeypot, left, copied, "
             "times, tool, with commas between; or each.",
             rich_help_panel="Who comes",
         ),
@@ -52,7 +52,7 @@ def simulate(
         int, typer.Option(min=1, max=1000, help="Draw so many studies, and add up who is flagged.")
     ] = 1,
     seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Draws the people and what they do.")
+        int, typer.Option(min=0, max=MAX_SEED, help="Seed of the people and their answers.")
     ] = 0,
     format: Annotated[ResultFormat, typer.Option(help="Form of the output.")] = ResultFormat.TABLE,
 ) -> None:

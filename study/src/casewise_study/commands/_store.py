@@ -41,10 +41,14 @@ def serve(
     file: StudyFile,
     database: DatabaseOption = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is a free one.")
+    ] = 8080,
     public_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="What people reach it by, such as https://study.example."),
+        typer.Option(
+            metavar="URL", help="Address that people reach, such as https://study.example."
+        ),
     ] = None,
     behind_proxy: Annotated[
         bool,
