@@ -132,6 +132,7 @@ def test_the_answer_is_in_sight_and_waits_until_the_case_was(
     following.click()
     page.wait_for_url("**/page/2")
     assert page.evaluate("scrollY") == 0
+    expect(page.locator("h1")).to_be_focused()
 
 
 def test_pressing_next_leads_through_the_case(visit: Visit, server: Serving, study: Path) -> None:
@@ -163,6 +164,7 @@ def test_a_screen_reader_walks_a_case_in_order(visit: Visit, server: Serving, st
         "Recipient",
         "Transmission principle",
         'heading "Is it safe for a chatbot to answer this query in this context?" [level=2]',
+        'group "Is it safe for a chatbot to answer this query in this context?"',
         'radio "Safe',
         'radio "Unsafe',
         'button "Next"',

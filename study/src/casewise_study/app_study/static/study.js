@@ -184,9 +184,10 @@ async function send(form) {
     document.body.replaceChildren(...page.body.childNodes);
     scrollTo(0, 0);
     start();
-    document.querySelector("h1").focus({ preventScroll: true });
+    (document.querySelector("[autofocus]") ?? document.querySelector("h1")).focus({ preventScroll: true });
   } catch {
     button.disabled = false;
+    button.focus();
     find("problem").textContent = words.unreachable;
   }
 }
