@@ -32,11 +32,6 @@ def test_casebench_context_effect(published: Record) -> None:
     low, high = effect["difference_ci"]
     assert low == pytest.approx(0.38544 - 1.96 * 0.00912, abs=0.004)
     assert high == pytest.approx(0.38544 + 1.96 * 0.00912, abs=0.004)
-    tests = published["kruskal_wallis"]
-    assert tests["safe"]["statistic"] == close(100.57334)
-    assert tests["unsafe"]["statistic"] == close(156.19759)
-    assert tests["safe"]["groups"] == tests["unsafe"]["groups"] == 45
-    assert 0 < tests["context_type"]["p"] < 1e-100
     assert published["against_none"] == {}
 
 
@@ -106,9 +101,6 @@ def test_two_pairs_by_hand() -> None:
     # 14 of 20 against 5 of 20: pooled 19 of 40.
     assert effect["pooled_z"] == pytest.approx(0.45 / np.sqrt(0.475 * 0.525 / 10))
     assert effect["z_tests"]["raw"] == 1  # p .0246 and .0679
-    assert found["kruskal_wallis"]["safe"]["statistic"] is None
-    # Over the arms: ranks 4 and 3 against 2 and 1.
-    assert found["kruskal_wallis"]["context_type"]["statistic"] == pytest.approx(2.4)
 
 
 def test_votes_weigh_alike() -> None:

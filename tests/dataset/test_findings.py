@@ -164,21 +164,6 @@ def test_near_copies_of_contexts_are_counted_in_pairs_of_texts() -> None:
     assert one.shown == (f"{cases[9].id} and {cases[13].id}: .95",)
 
 
-def test_parameters_and_what_they_cover() -> None:
-    cases = clean(12)
-    for place, one in enumerate(cases):
-        plan = "free" if one.intended == "safe" else "paid"
-        chat = with_value(one, "web chat", "sender", "channel")
-        cases[place] = with_value(chat, plan, "recipient", "plan")
-    cases[3] = changed(cases[3], context={"sender": cases[3].context.root["sender"]})
-    audit = run(cases)
-    channel, plans = (audit.parameters[name] for name in ("sender.channel", "recipient.plan"))
-    assert (channel.present, channel.differs) == (24, 0)
-    assert (plans.safe, plans.unsafe) == (12, 11)
-    assert (plans.pairs, plans.differs) == (11, 11)
-    assert found(audit, "missing-parameter").cases == (cases[3].id,)
-
-
 PERSONAL = {
     "write to anna.k@firma-nord.de": "e-mail address",
     "pay to DE89 3704 0044 0532 0130 00 now": "account number",  # ISO 13616's example

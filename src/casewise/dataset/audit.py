@@ -1,31 +1,14 @@
 """Audit of a set of cases: every check, the findings worst first, and which fail a build."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from casewise.cases import CaseSet
-from casewise.contexts import words_of
 from casewise.dataset.checks import results
 from casewise.dataset.findings import CHECKS, Finding, Level, Material, as_record
 from casewise.dataset.leakage import Leakage
 from casewise.errors import UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """Use of one parameter in a set."""
-
-    present: int
-    """Contexts that have it."""
-    safe: int
-    """Contexts with it that are intended safe."""
-    unsafe: int
-    pairs: int
-    """Pairs that have it on both sides."""
-    differs: int
-    """Pairs in which it differs, capitals, spaces and punctuation aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +27,6 @@ class Audit:
     figures: dict[str, float]
     """Figure of every check by its code, worth a finding or not; NaN: undefined."""
     leakage: Leakage
-    parameters: dict[str, Parameter]
-    """Parameters in order of appearance."""
 
 
 def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
@@ -67,26 +48,7 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         findings=tuple(one for one in made if one.is_told),
         figures={one.code: one.figure for one in made},
         leakage=data.leakage,
-        parameters=_parameters(data),
     )
-
-
-def _parameters(data: Material) -> dict[str, Parameter]:
-    texts = {
-        name: {
-            id: " ".join(words_of(own[name])) for id, own in data.parameters.items() if name in own
-        }
-        for name in dict.fromkeys(name for own in data.parameters.values() for name in own)
-    }
-    found = {}
-    for name, text in texts.items():
-        sides = Counter(case.intended for case in data.told if case.id in text)
-        both = [
-            (text[one], text[other]) for one, other in data.pairs if {one, other} <= text.keys()
-        ]
-        differs = sum(one != other for one, other in both)
-        found[name] = Parameter(len(text), sides["safe"], sides["unsafe"], len(both), differs)
-    return found
 
 
 def audit_record(audit: Audit, *, reveal: bool) -> dict[str, Any]:

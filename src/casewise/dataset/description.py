@@ -93,9 +93,6 @@ class Description(VoteFigures):
     """Cases that were asked no further once their majority was decided: where there are any, no
     figure of votes is given."""
     shape: Shape
-    kruskal_wallis: dict[str, statistics.GroupTest]
-    """Tests of the cases' published safe rates, or else shares of safe votes: over categories
-    within each arm, and over the arms (``context_type``)."""
     ceiling: dict[str, Ceiling]
     """Ceilings of the parts of ``agreement``."""
     by_rater: bool
@@ -128,7 +125,6 @@ def describe_cases(loaded: CaseSet) -> Description:
         votes=int(np.nansum(people.safe + people.unsafe)),
         sequential_votes=people.sequential,
         shape=shape_of(loaded.cases),
-        kruskal_wallis=_group_tests(counted),
         ceiling={part: _ceiling(counted, kept) for part, kept in _parts(people).items()},
         by_rater=people.single is not None,
         findings=tuple(one for one in results(data, VOTES) if one.is_told),
@@ -191,18 +187,6 @@ def _never_0(p: float) -> float:
 def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray]) -> tuple[int, int]:
     first, second = (int((votes * side).sum()) for side in sides)
     return first, second
-
-
-def _group_tests(people: People) -> dict[str, statistics.GroupTest]:
-    """Test whether cases differ over categories within an arm, and over arms."""
-    rate = np.where(np.isnan(people.published), people.share, people.published)
-    names = np.unique(people.category[people.category != ""])
-    arms = {arm: ~np.isnan(rate) & people.in_arm(arm) for arm in ARMS}
-    groups = {
-        arm: [rate[here & (people.category == name)] for name in names]
-        for arm, here in arms.items()
-    } | {"context_type": [rate[here] for here in arms.values()]}
-    return {name: statistics.kruskal_wallis(values) for name, values in groups.items()}
 
 
 def _parts(people: People) -> dict[str, statistics.BoolArray]:

@@ -212,7 +212,8 @@ def _audit(one: Audit, *, reveal: bool) -> Iterator[Part]:
     yield from finding_lines(
         one.findings, "votes, pairs, copies, clues, texts and fields", one.cases, reveal=reveal
     )
-    yield from (table for table in (_guesses(one), _parameters(one)) if table.rows)
+    if one.leakage.context.cases:
+        yield _guesses(one)
 
 
 def _guesses(one: Audit) -> Table:
@@ -225,17 +226,8 @@ def _guesses(one: Audit) -> Table:
     rows = [Row([name, guess.accuracy, guess.chance]) for name, guess in guesses.items()]
     return Table(
         [Column("from"), Column("accuracy (95 %)", Kind.ESTIMATE), Column("chance", Kind.SHARE)],
-        rows if leaked.context.cases else [],
+        rows,
         "How well is the intended side guessed from the surface?",
         f"Logistic regression on words that are there or not, {leaked.groups} groups of queries "
         "that share no context, in ten folds; the interval is clustered by group.",
     )
-
-
-def _parameters(one: Audit) -> Table:
-    columns = [Column(""), *figures(Kind.COUNT, "contexts", "safe", "unsafe", "differs in pairs")]
-    rows = [
-        Row([name, used.present, used.safe, used.unsafe, f"{used.differs} of {used.pairs}"])
-        for name, used in one.parameters.items()
-    ]
-    return Table(columns, rows, "Parameters")
