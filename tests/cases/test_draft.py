@@ -303,19 +303,6 @@ def test_every_table_gets_a_draft_that_loads(
         assert "no row became a case" in said or "found 'NAME'" in said, said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["t.csv", "--draft", "--map", "m.yaml"], "give one of the two"),
-        (["t.csv", "--draft", "--out", "m.jsonl"], "a mapping is a .yaml file"),
-        (["--draft"], "what to import"),
-    ],
-)
-def test_wrong_inputs(cli_inside: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    (tmp_path / "t.csv").write_text("ask,ok\nMay I?,yes\nMay you?,no\n")
-    refused(cli_inside("cases", "import", *arguments), message)
-
-
 def test_a_table_in_place_of_cases_names_the_way_to_them(cli_inside: Cli, tmp_path: Path) -> None:
     frame = pl.DataFrame({"ask": ["Où?"], "ok": ["yes"]})
     frame.write_csv(tmp_path / "t.csv")

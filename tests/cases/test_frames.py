@@ -21,17 +21,11 @@ MAPPING = {
     "source": {"constant": "us"},
     "licence": {"constant": "CC0-1.0"},
 }
-FORMS = ("dictionaries", "polars", "pandas")
+FORMS = ("dictionaries", "polars")
 
 
 def made(form: str, rows: list[dict[str, Any]]) -> Any:
-    match form:
-        case "polars":
-            return pl.DataFrame(rows)
-        case "pandas":
-            # As its users give its rows.
-            return pytest.importorskip("pandas").DataFrame(rows).to_dict("records")
-    return rows
+    return pl.DataFrame(rows) if form == "polars" else rows
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -54,7 +48,7 @@ def test_cases_come_back_from_every_frame(form: str) -> None:
     assert cw.load_cases(starter) is starter
 
 
-@pytest.mark.parametrize("form", ["dictionaries", "pandas"])
+@pytest.mark.parametrize("form", FORMS)
 def test_a_bad_row_is_named(form: str) -> None:
     rows = [*ROWS, ROWS[1] | {"ask": "May I go?", "n": 4, "share": 7.5}]
     with pytest.raises(InputError) as caught:

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from math import ceil, floor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,7 @@ from casewise.cases import (
     Case,
     CaseSet,
     diff_sets,
-    load_cases,
     merge_sets,
-    sample_cases,
     split_cases,
     to_line,
     whole_queries,
@@ -43,17 +40,6 @@ def whole(*cases: Case, name: str = "a.jsonl") -> CaseSet:
 
 def ids(cases: Any) -> set[str]:
     return {case.id for case in cases}
-
-
-def test_the_published_cases_split_evenly(casebench: Path) -> None:
-    cases = load_cases(casebench / "CASEBench_data.json").cases
-    train, test = split_cases(cases, SHARES)
-    # 45 categories of 10 queries, each in two contexts.
-    assert (len(train.cases), len(test.cases)) == (720, 180)
-    assert len(train.queries) == 45
-    assert set(train.queries.values()) == {8}
-    assert set(test.queries.values()) == {2}
-    assert not {case.query_id for case in train.cases} & {case.query_id for case in test.cases}
 
 
 def test_counts_by_hand() -> None:
@@ -127,15 +113,6 @@ def test_parts_of_any_split(
     shuffled = data.draw(st.permutations(cases))
     again = split_cases(shuffled, shares, seed=seed)
     assert [ids(part.cases) for part in again] == [ids(part.cases) for part in parts]
-
-
-def test_a_sample_counts_queries() -> None:
-    cases = [*pairs(6), *pairs(3, category="art"), *pairs(3, category="tax")]
-    drawn = sample_cases(cases, 4)
-    assert drawn.queries == {"art": 1, "law": 2, "tax": 1}
-    assert len(drawn.cases) == 8
-    assert sample_cases(cases, Fraction(1, 3)).queries == drawn.queries
-    assert sample_cases(cases, 12).cases == tuple(cases)
 
 
 def test_a_union_holds_each_case_once() -> None:

@@ -1,15 +1,13 @@
-"""Shapes of data sets, told in words; every count by hand, and on CASE-Bench by another way."""
+"""Shapes of data sets, told in words; every count by hand."""
 
-from collections import defaultdict
 from html import unescape
 from pathlib import Path
 
 import pytest
 from conftest import Cli
 from support.fake_openai import FakeServer
-from support.voted import described
 
-from casewise.cases import Case, Context, VoteCounts, load_cases, shape_of, write_cases
+from casewise.cases import Case, Context, VoteCounts, shape_of, write_cases
 
 
 def asked(query: str, where: str | None, **fields: object) -> Case:
@@ -81,16 +79,3 @@ def test_each_view_tells_the_same(cli_inside: Cli, tmp_path: Path) -> None:
         places = [words.index(sentence) for sentence in said]
         # How often the context changes the label stands first.
         assert places[0] == min(places)
-
-
-def test_casebench_by_another_way(casebench: Path) -> None:
-    path = casebench / "CASEBench_data.json"
-    sides = defaultdict(set)
-    for case in load_cases(path):
-        rate = 0.0 if case.category == "child-related crimes" else case.published_safe_rate
-        assert rate is not None
-        sides[case.query_id].add(rate > 0.5)
-    record = described(path)["shape"]
-    changed = sum(len(one) == 2 for one in sides.values())
-    assert (record["rule"], record["compared"]) == ("published", 450)
-    assert record["changed"] == changed

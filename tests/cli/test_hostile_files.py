@@ -61,6 +61,16 @@ def sparse(path: Path, head: bytes, size: int = 400 << 20) -> str:
     return path.name
 
 
+def corner(path: Path) -> str:
+    """A workbook whose last row and column hold its one cell."""
+    book = write_workbook(path.with_name("book.xlsx"), {"S": [["query"], ["why"]]})
+    with zipfile.ZipFile(book) as old, zipfile.ZipFile(path, "w") as new:
+        for one in old.namelist():
+            new.writestr(one, old.read(one).replace(b'"A2"', b'"XFD1048576"'))
+    book.unlink()
+    return path.name
+
+
 BAD: dict[str, bytes] = {
     "empty.csv": b"",
     "empty.json": b"",
@@ -97,11 +107,7 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
     for name in ("sparse.csv", "sparse.json", "sparse.jsonl", "sparse.parquet", "sparse.xlsx"):
         sparse(tmp_path / name, b'{"query": "q', 2 << 30)
-    book = write_workbook(tmp_path / "book.xlsx", {"S": [["query"], ["why"]]})
-    with zipfile.ZipFile(book) as old, zipfile.ZipFile(tmp_path / "corner.xlsx", "w") as new:
-        for one in old.namelist():
-            new.writestr(one, old.read(one).replace(b'"A2"', b'"XFD1048576"'))
-    book.unlink()
+    corner(tmp_path / "corner.xlsx")
     texts = pl.repeat("x" * 1000, 1_000_000, eager=True).alias("query")
     texts.to_frame().write_parquet(tmp_path / "bomb.parquet")
     os.mkfifo(tmp_path / "pipe.csv")
@@ -130,10 +136,6 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_files_that_would_take_all_memory(tmp_path: Path) -> None:
     """A device and long lines without an end, and archives that unpack to far more."""
-    book = write_workbook(tmp_path / "book.xlsx", {"S": [["query"], ["why"]]})
-    with zipfile.ZipFile(book) as old, zipfile.ZipFile(tmp_path / "corner.xlsx", "w") as new:
-        for one in old.namelist():
-            new.writestr(one, old.read(one).replace(b'"A2"', b'"XFD1048576"'))
     with (
         zipfile.ZipFile(tmp_path / "bomb.eval", "w", zipfile.ZIP_DEFLATED) as archive,
         archive.open("header.json", "w", force_zip64=True) as header,
@@ -150,7 +152,7 @@ def test_files_that_would_take_all_memory(tmp_path: Path) -> None:
         ("cases", "validate", sparse(tmp_path / "cell.csv", b'query,label\nq,"')),
         ("cases", "validate", sparse(tmp_path / "text.json", b'[{"query": "')),
         ("cases", "validate", sparse(tmp_path / "page.yaml", b"- query: ")),
-        ("cases", "import", "--draft", "corner.xlsx"),
+        ("cases", "import", "--draft", corner(tmp_path / "corner.xlsx")),
         ("score", sparse(tmp_path / "table.csv", table)),
         ("score", "bomb.eval"),
         ("score", "rows.parquet"),

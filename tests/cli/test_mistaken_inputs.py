@@ -112,6 +112,8 @@ TABLE = [
     ("cases import plain.csv --draft --out cases.jsonl", "cases.jsonl"),
     ("cases import plain.csv --map bomb.yaml --out x.jsonl", "bomb.yaml"),
     ("cases import plain.csv --out x.jsonl", "--draft"),
+    ("cases import plain.csv --draft --map xstest", "give one of the two"),
+    ("cases import --draft", "what to import"),
     # Running.
     ("run --protocol binery", "did you mean 'binary'?"),
     ("run --delivery sysetm", "unknown delivery 'sysetm'"),

@@ -194,18 +194,6 @@ def test_what_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
     assert len(cases_of(tmp_path)) == 2
 
 
-def test_a_review_reads_what_people_read_and_has_a_draft_repaired(cli: Cli, tmp_path: Path) -> None:
-    writer = Writer(turned_down=context(1, "safe")["recipient"]["type"])
-    with FakeServer(writer) as server:
-        done = generate(cli, server, tmp_path)
-        (repair,) = (one for one in server.prompts if "This is an earlier draft" in one)
-        reviews = [one for one in server.prompts if one.startswith("Review")]
-    assert done.returncode == 0, done.stderr
-    assert '- safe: "The person is a cliché."' in repair
-    assert len(reviews) == 6
-    assert any("Sender:\\n  Platform type: " in one for one in reviews)
-
-
 def test_minimal_pairs(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(Writer()) as server:
         done = generate(cli, server, tmp_path, "--matched", "urgency", queries=3)

@@ -133,29 +133,21 @@ def test_names_are_shown_and_sentences_in_their_place_are_not(
     cli_inside: Cli, tmp_path: Path
 ) -> None:
     paths = ["hf//home/alice/models/step-100", "hf//home/bob/models/step-100"]
-    rows = [judgement() | NAMED, judgement() | dict.fromkeys(NAMED, SENTENCE)]
+    twin = {"twin_id": "b", "twin_intended": "unsafe", "numbers": '{"margin": 0.25}'}
+    odd = {"twin_id": SENTENCE, "twin_intended": SENTENCE, "numbers": json.dumps({SENTENCE: 1})}
+    rows = [judgement() | NAMED | twin, judgement() | dict.fromkeys(NAMED, SENTENCE) | odd]
     rows += [judgement(model=model) for model in paths]
     table(*rows).write_parquet(tmp_path / "rows.parquet")
     _, _ = export(cli_inside, tmp_path / "rows.parquet", "parquet")
     written = pl.read_parquet(tmp_path / "t.parquet")
     shown = [row["case_id"] for row in written.to_dicts()].index(NAMED["case_id"])
-    assert {name: written[name][shown] for name in NAMED} == NAMED
+    assert {name: written[name][shown] for name in NAMED | twin} == NAMED | twin
     text = written.write_json()
     for secret in ("fence", "alice", "bob"):
         assert secret not in text
     # Two models under one last name stay two.
     models = {name for name in written["model"] if name.startswith("hf/step-100/path-")}
     assert len(models) == 2
-
-
-def test_pairs_keep_their_second_case(cli_inside: Cli, tmp_path: Path) -> None:
-    twin = {"twin_id": "b", "twin_intended": "unsafe", "numbers": '{"margin": 0.25}'}
-    odd = {"twin_id": SENTENCE, "twin_intended": SENTENCE, "numbers": json.dumps({SENTENCE: 1})}
-    table(judgement("a") | twin, judgement("c") | odd).write_parquet(tmp_path / "rows.parquet")
-    export(cli_inside, tmp_path / "rows.parquet", "parquet")
-    written = pl.read_parquet(tmp_path / "t.parquet")
-    assert {name: written[name][0] for name in twin} == twin
-    assert "fence" not in written.write_json()
 
 
 def test_redacted_logs_keep_their_form(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:

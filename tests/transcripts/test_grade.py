@@ -213,16 +213,6 @@ def label_all(sheet: Path) -> pl.DataFrame:
     return labelled
 
 
-def test_replies_are_kept_on_request(cli: Cli, folder: Path) -> None:
-    conversations(folder, "may.jsonl", refuses=False)
-    command = ("grade", "may.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
-    done(cli, *command)
-    sample = ("graders", "sample", "t.parquet", "--n", "3")
-    assert "the replies' texts are not there" in done(cli, *sample, status=2)
-    assert "Content warning" in done(cli, *command, "--reveal")
-    assert pl.read_parquet(folder / "t.parquet")["answer"][0] == f"{YES} {CANARY}"
-
-
 def test_a_model_grades_and_the_provider_refuses(cli: Cli, folder: Path) -> None:
     query = CASES[0]["query"]
     refused = talk(str(query), "", case_id="keys-safe")
