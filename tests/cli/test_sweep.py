@@ -2,13 +2,18 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import pytest
 from conftest import ROOT, Cli
 from support.fake_openai import Answer, FakeServer
 
-from casewise.runs import plan_sweep, read_done
+import casewise as cw
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*the run ended early")
 
 CASES = 8
 
@@ -46,21 +51,17 @@ def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
 
 
-def states(folder: Path) -> dict[tuple[str, str], tuple[str, int, int]]:
-    """State, judgements done and asked for, by model and condition; without a key."""
-    cells = plan_sweep(folder / "sweep.yaml").cells
-    return {
-        (cell.model, cell.estimate.condition): (str(state.state), state.judged, state.total)
-        for cell, state in zip(cells, read_done(cells, folder / "logs/sweep").states, strict=True)
-    }
+def judged(folder: Path) -> dict[tuple[str, str], int]:
+    """Judgements by model and the part that was removed."""
+    rows = cw.judgements(folder / "logs/sweep").filter(
+        protocol="binary", delivery="judge", status="ok"
+    )
+    return Counter(rows.select("model", pl.col("ablation").fill_null("")).rows())
 
 
 def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, GRID)
-    of_b = ("binary", "binary, without sender")
-    of_a = (*of_b, "binary, none", "score", "score, without sender")
-    cells = [*((A, name) for name in of_a), *((B, name) for name in of_b)]
-    assert states(tmp_path) == dict.fromkeys(cells, ("not begun", 0, CASES))
+    assert f"{7 * CASES} requests; nothing was sent" in cli("run", "sweep.yaml", "--dry-run").stdout
     with FakeServer(answer) as server:
         done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 0, done.stderr
@@ -81,7 +82,9 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
         assert len(asked) == 3 * CASES + 2 * CASES
     assert "going on: 32 of 80 were judged before" in done.stderr
     assert f"not finished: {C}: " in done.stderr
-    assert states(tmp_path)[B, "binary"] == ("done", 2 * CASES, 2 * CASES)
+    once = [(A, ""), (A, "sender"), (A, "recipient"), (B, "sender")]
+    twice = [(B, ""), (B, "recipient")]
+    assert judged(tmp_path) == dict.fromkeys(once, CASES) | dict.fromkeys(twice, 2 * CASES)
 
 
 def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
@@ -97,8 +100,7 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
         # The tenth answer reaches the cap; at most three more were in flight.
         first = len(server.requests)
         assert 10 <= first <= 13
-        assert states(tmp_path)[A, "binary"] == ("partly", first, 30)
-        assert states(tmp_path)[B, "binary"] == ("not begun", 0, 30)
+        assert judged(tmp_path) == {(A, ""): first}
         same = cli("run", "sweep.yaml", "--max-cost", "1", env=environment(server))
         assert same.returncode == 1
         assert len(server.requests) == first
@@ -106,21 +108,16 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         # Nothing that was paid for is paid for again.
         assert len(server.requests) == 60
-    assert {state for state, _, _ in states(tmp_path).values()} == {"done"}
+    assert judged(tmp_path) == {(A, ""): 30, (B, ""): 30}
 
 
 def test_seeds_where_answers_are_drawn(tmp_path: Path) -> None:
     """A seed makes a condition of its own where it changes something, and is dropped elsewhere."""
-    drawn = "protocol: [binary, probability], sampling: [greedy, reference], seed: [1, 2]"
-    sweep_file(tmp_path, f"- {{model: {A}, {drawn}, limit: 2}}")
-    seeds = [
-        (str(cell.condition.protocol), str(cell.sampling), cell.request.seed)
-        for cell in plan_sweep(tmp_path / "sweep.yaml").cells
-    ]
-    api = "reference-api"
-    assert sorted(seeds, key=str) == [
-        *(("binary", "greedy", None), ("binary", api, 1), ("binary", api, 2)),
-        *(("probability", "greedy", None), ("probability", api, None)),
+    sweep_file(tmp_path, "")
+    drawn = {"protocol": ["binary", "probability"], "sampling": ["greedy", "reference"]}
+    plan = cw.plan(tmp_path / "cases.jsonl", A, seed=[1, 2], **drawn)
+    assert sorted(one.condition for one in plan.estimates) == [
+        *("binary", "binary, draw-seed 1", "binary, draw-seed 2", "probability", "probability"),
     ]
 
 
@@ -143,12 +140,13 @@ def test_a_larger_limit_asks_only_the_rest(cli: Cli, tmp_path: Path) -> None:
         assert len(server.requests) == CASES
 
 
-def test_the_example_of_the_page(tmp_path: Path) -> None:
+def test_the_example_of_the_page(cli: Cli, tmp_path: Path) -> None:
     text, *_ = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs/how-to/sweeps.md").read_text("utf-8"), re.DOTALL
     )
     sweep_file(tmp_path, text)
     (tmp_path / "cases.jsonl").rename(tmp_path / "team.jsonl")
-    # Two protocols over each of two files: three ablations, and no context.
-    sizes = [cell.judgements for cell in plan_sweep(tmp_path / "sweep.yaml").cells]
-    assert sorted(sizes) == [CASES] * 8 + [56] * (8 + 2 + 3)
+    # Over each of two files three ablations, and no context; a score is asked for three times.
+    requests = (3 + 1) * (1 + 3) * (56 + CASES) + (2 + 3) * 56
+    said = cli("run", "sweep.yaml", "--dry-run").stdout
+    assert f"{requests:,} requests; nothing was sent" in said
