@@ -313,16 +313,14 @@ class Estimate:
         """Two-sided p of the figure being 0, by the test that its interval inverts.
 
         So it is below .05 where the interval leaves 0 out, and NaN where the interval is. 1 if the
-        figure is exactly 0; 0 of what is above 0 by its kind, such as a share with any hits.
+        figure is exactly 0. NaN of what is never below 0, such as a share: no test asks that.
         """
-        if not math.isfinite(sum(self.interval)):
+        if self.kind == "share" or self.scale == "log" or not math.isfinite(sum(self.interval)):
             return math.nan
         if self.kind == "drawn":
             return _percentile_p(self.replicates)
         if self.value == 0:
             return 1.0
-        if self.kind == "share" or self.scale == "log":
-            return 0.0
         if self.kind == "difference":
             return _inverted_p(self)
         value, error = self._added if self.kind == "change" else self._on_scale
