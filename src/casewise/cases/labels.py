@@ -181,10 +181,7 @@ class Shape:
 
     def _change(self) -> str:
         if not self.compared:
-            return (
-                "How often the context changes the label can't be said: no query has labels in two "
-                "contexts."
-            )
+            return "No query has labels in two contexts: changes of the label are unknown."
         return (
             f"The context changes the label in {self.changed} of {self.compared} queries that have "
             f"labels in several contexts, by {_RULES.get(self.rule, f'the rule {self.rule}')}."

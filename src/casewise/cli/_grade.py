@@ -25,7 +25,7 @@ from casewise.cli._options import (
 )
 from casewise.cli._running import CountProgress
 from casewise.errors import ModelError, UsageError
-from casewise.sheets import count, terminal
+from casewise.sheets import count, plural, terminal
 
 ColumnsOption = Annotated[
     str | None,
@@ -125,7 +125,7 @@ def grade(
     if reveal:
         warn_of_content()
     whole = "" if reveal else "; texts withheld (--reveal includes them)"
-    note(f"{to}: {count(tally.graded)} judgements{whole}")
+    note(f"{to}: {plural(tally.graded, 'judgement')}{whole}")
 
 
 def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_files.CaseSet]:

@@ -138,7 +138,7 @@ def sample(
         drawn = replies.draw_replies(judgements.table, judgements.cases, n, draw, seed)
     # With its mark, spreadsheets read the file as UTF-8.
     write_atomically(out, replies.sheet_text(drawn).encode("utf-8-sig"))
-    note(f"drew {len(drawn)} replies: {out}. Label them:")
+    note(f"replies drawn: {len(drawn)}, in {out}. Label them:")
     command_line(f"casewise graders label {quoted(out)}")
 
 

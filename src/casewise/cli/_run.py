@@ -19,7 +19,7 @@ from casewise.cli._running import (
 from casewise.errors import UsageError
 from casewise.files import address_of, place_of
 from casewise.options import NONE, RunOptions, StartOptions, ViewOptions, options_of
-from casewise.sheets import count, money
+from casewise.sheets import count, money, plural
 
 if TYPE_CHECKING:
     from casewise.runs import ClusterOptions, Plan
@@ -124,11 +124,11 @@ def _note_plan(plan: "Plan", folder: Path) -> None:
     protocols = dict.fromkeys(str(one.protocol) for one in conditions)
     requests, tokens_in, tokens_out, dollars = total(plan.estimates)
     note(
-        f"{', '.join(models)} on {', '.join(data)}: {plan.judgements:,} judgements "
+        f"{', '.join(models)} on {', '.join(data)}: {plural(plan.judgements, 'judgement')} "
         f"({', '.join(protocols)}); logs in {address_of(folder)}"
     )
     cost = "at unknown prices" if dollars is None else money(dollars, "$")
     note(
-        f"{count(requests)} requests, {count(tokens_in)} tokens in and {count(tokens_out)} out, "
+        f"{plural(requests, 'request')}, {count(tokens_in)} tokens in and {count(tokens_out)} out, "
         f"{cost}: all estimated"
     )

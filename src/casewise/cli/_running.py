@@ -31,7 +31,7 @@ from casewise.cli._console import command_line, err, note, out
 from casewise.cli._main import protocols
 from casewise.errors import CasewiseError, InputError, ModelError
 from casewise.files import address_of, is_elsewhere, quoted
-from casewise.sheets import count, money, terminal
+from casewise.sheets import money, plural, terminal
 
 if TYPE_CHECKING:
     from casewise.runs import (
@@ -64,7 +64,7 @@ def print_estimates(estimates: Sequence[CostEstimate]) -> None:
     out().print(
         terminal(
             estimates_table(estimates),
-            f"{count(requests)} requests; nothing was sent. {cost}",
+            f"{plural(requests, 'request')}; nothing was sent. {cost}",
             "Tokens are estimated at 4 bytes each; reasoning models write many more.",
         )
     )

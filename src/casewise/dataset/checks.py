@@ -299,8 +299,8 @@ def label_imbalance(data: Material) -> Finding:
     sides = Counter(case.intended for case in data.cases if case.intended is not None)
     larger = max(sides.values(), default=math.nan) / max(1, sides.total())
     text = (
-        f"{sides['safe']} cases are intended safe and {sides['unsafe']} unsafe. Always saying the "
-        "larger side scores that share: show it beside accuracies, or balance the set."
+        f"Intended safe {sides['safe']}, unsafe {sides['unsafe']}. Always the larger side "
+        "scores that share: report it with accuracies, or balance the set."
     )
     text = text if larger >= LARGER_SIDE else ""
     return Finding(n=sides.total(), figure=larger, text=text)

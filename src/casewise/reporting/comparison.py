@@ -51,7 +51,7 @@ def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[P
     state, sentence = verdict.said
     yield from (f"Before: {compared.before}", f"After: {compared.after}", state)
     yield from (Word(sentence, min(tones)) if tones else sentence, "")
-    title = f"{compared.n} judgements in common (labels: {compared.labels})"
+    title = f"{plural(compared.n, 'judgement')} in common (labels: {compared.labels})"
     if verdict.figures and not whole:
         yield _in_short(verdict.figures, title)
     else:

@@ -122,9 +122,9 @@ def plural(n: int, noun: str) -> str:
     if n == 1:
         return f"1 {noun}"
     if noun == "person":
-        return f"{n} people"
+        return f"{count(n)} people"
     has_ies = noun[-1] == "y" and noun[-2] not in "aeiou"
-    return f"{n} {noun[:-1]}ies" if has_ies else f"{n} {noun}s"
+    return f"{count(n)} {noun[:-1]}ies" if has_ies else f"{count(n)} {noun}s"
 
 
 def money(amount: float | None, currency: str = "") -> str:

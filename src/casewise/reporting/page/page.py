@@ -28,7 +28,7 @@ from casewise.results import (
     remarks,
     wording,
 )
-from casewise.sheets import count, plural
+from casewise.sheets import plural
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 """Escapes in JSON for characters that could end a script element or start a comment."""
@@ -106,7 +106,7 @@ def _about(overview: Overview) -> list[str]:
     ended = max((one.completed or one.started or "" for one in overview.records), default="")
     return [
         ", ".join(data) or "data not recorded",
-        f"{count(len(cases))} cases of {count(queries)} queries",
+        f"{plural(len(cases), 'case')} of {plural(queries, 'query')}",
         plural(len(overview.browser.runs), "run"),
         f"against {wording(*overview.scores).against}",
         *([ended[:10]] if ended else []),
