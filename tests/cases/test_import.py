@@ -164,10 +164,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "query: q\nlicence: l\n",
-            "field 'source': the field is missing (expected the name of a column",
-        ),
+        ("query: q\nlicence: l\n", "field 'source': the field is missing"),
         (BASE + "kategory: c\n", "context.GROUP.NAME; did you mean 'category'?"),
         (BASE + "context.a: x\ncontext.a.b: y\n", "'context.a': is a value and holds others"),
         (BASE + "turns: t\n", "'query' does not go with 'turns'"),
@@ -175,7 +172,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
         (BASE + "votes_safe: n\n", "'votes_safe' without 'votes_unsafe'"),
         (BASE + "rater: r\n", "'rater' without 'vote'"),
         (BASE + "intended: {column: l, safe: [1], unsafe: ['1']}\n", "each value once"),
-        (BASE + "language: {constant: no}\n", "quote dates, yes and no"),
+        (BASE + "language: {constant: no}\n", "quote numbers, dates, yes and no"),
         (BASE + "cases: [{each: c}]\n", "stand beside 'cases'"),
         (BASE + "votes: {column: r, scale: [1, 1]}\n", "two ends that differ"),
         ("query: [\n", "not valid YAML"),

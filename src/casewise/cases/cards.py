@@ -1,6 +1,5 @@
 """Deployment cards: their file, and the cases that test where one deployment draws its line."""
 
-import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -26,7 +25,7 @@ from casewise.cases.model import (
 from casewise.choices import CARDS
 from casewise.errors import InputError
 from casewise.files import read_text
-from casewise.files.yaml import fault, read_model
+from casewise.files.yaml import Name, fault, read_model
 
 CardRule = Literal["allowed", "disallowed", "partly"]
 """Extent of an answer: whole, none, or as far as the line's ``how`` says."""
@@ -49,14 +48,7 @@ def _checked_text(value: str) -> str:
     return value
 
 
-def _checked_name(value: str) -> str:
-    if not re.fullmatch(r"[\w.-]+", value):
-        raise fault("wrong value", found=value, expected="letters, digits, '.', '_' and '-' only")
-    return value
-
-
 Text = Annotated[str, AfterValidator(_checked_text)]
-Name = Annotated[str, AfterValidator(_checked_text), AfterValidator(_checked_name)]
 
 
 class CardLine(Strict):

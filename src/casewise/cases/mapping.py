@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -54,9 +54,14 @@ Values = Many[StrictStr | StrictBool | StrictInt | StrictFloat]
 class _OfColumn(Strict):
     """Entry that may be written as the name of a column alone."""
 
+    form: ClassVar[str]
+    """How it is written, for messages."""
+
     @model_validator(mode="before")
     @classmethod
     def _is_a_name(cls, given: Any) -> Any:
+        if not isinstance(given, str | dict):
+            raise fault("wrong value", found=given, expected=cls.form)
         return {"column": given} if isinstance(given, str) else given
 
 
@@ -66,6 +71,11 @@ _PLACES = re.compile(r"\{([^{}]+)\}")
 
 class Value(_OfColumn):
     """A column, a text with columns in it, or one value for every row."""
+
+    form = (
+        "the name of a column, {text: TEXT} that names columns as {NAME}, or {constant: TEXT} for "
+        "one value in every row (quote dates, yes and no)"
+    )
 
     column: Name | None = None
     text: Annotated[StrictStr, Field(pattern=_PLACES.pattern)] | None = None
@@ -80,7 +90,7 @@ class Value(_OfColumn):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if len(self.model_fields_set) != 1:
-            raise ValueError(_A_VALUE)
+            raise ValueError(self.form)
         return self
 
 
@@ -89,6 +99,11 @@ _SIDES = ("safe", "unsafe", "none")
 
 class Choice(_OfColumn):
     """Columns whose values are sides: by lists of values, or by the half of a scale."""
+
+    form = (
+        "{column: NAME, safe: [VALUES], unsafe: [VALUES], none: [VALUES]}, or {column: NAME, "
+        "scale: [UNSAFE END, SAFE END]}"
+    )
 
     column: Name | None = None
     """One column, whose cells may be lists."""
@@ -132,6 +147,8 @@ class Choice(_OfColumn):
 class Each(_OfColumn):
     """Wide to long: a row for each of several columns, or for each item of a list in a cell."""
 
+    form = "a column that holds lists; or {columns: [NAMES], name: NEW COLUMN, value: NEW COLUMN}"
+
     column: Name | None = None
     """Column that holds lists or mappings, or a path to them."""
     columns: tuple[Name, ...] = ()
@@ -144,7 +161,7 @@ class Each(_OfColumn):
     def _is_whole(self) -> Self:
         wide = bool(self.columns and self.name and self.value)
         if wide == (self.column is not None):
-            raise ValueError(EXPECTED["each"])
+            raise ValueError(self.form)
         return self
 
 
@@ -158,24 +175,6 @@ MAPPINGS = tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml") if path.ste
 """The mappings that ship with casewise."""
 
 CONTEXT = "context."
-
-_A_VALUE = (
-    "the name of a column, {text: TEXT} that names columns as {NAME}, or {constant: TEXT} for one "
-    "value in every row (quote dates, yes and no)"
-)
-_A_COLUMN = "the name of a column"
-_A_SCALE = "{column: NAME, scale: [UNSAFE END, SAFE END]}"
-_A_CHOICE = f"{{column: NAME, safe: [VALUES], unsafe: [VALUES], none: [VALUES]}}, or {_A_SCALE}"
-EXPECTED: Mapping[str, str] = {
-    **dict.fromkeys(("query", "id", "query_id", "category", "language"), _A_VALUE),
-    **dict.fromkeys(("source", "licence"), f"{_A_VALUE}: it stays on every case"),
-    **dict.fromkeys(("turns", "context", "rater", "votes_safe", "votes_unsafe"), _A_COLUMN),
-    **dict.fromkeys(("intended", "vote", "votes"), _A_CHOICE),
-    "published_safe_rate": f"{_A_COLUMN}, or {_A_SCALE}",
-    "where": "{COLUMN: VALUE} or {COLUMN: [VALUES]}",
-    "each": "a column that holds lists; or {columns: [NAMES], name: NEW COLUMN, value: NEW COLUMN}",
-}
-"""Form of the entry under each key, for messages."""
 
 _TABLE_KEYS = ("each", "header", "encoding", "sheet", "cases")
 """Keys of the whole table, not of one case of a row."""
@@ -295,7 +294,7 @@ class CaseMapping(BaseModel):
             if one in given and other not in given:
                 raise fault(f"{one!r} without {other!r}", one)
         if self.id is not None and not self.id.names:
-            raise fault("one id for all cases", "id", expected=_A_COLUMN)
+            raise fault("one id for all cases", "id", expected="the name of a column")
         return self
 
 
@@ -307,9 +306,9 @@ def load_mapping(source: Path | str | Mapping[str, Any]) -> CaseMapping:
     """
     if isinstance(source, Mapping):
         given = dict(source)
-        return check_model(given, CaseMapping, Path("mapping"), "mapping", expected=EXPECTED)
+        return check_model(given, CaseMapping, Path("mapping"), "mapping")
     path = _FOLDER / f"{source}.yaml" if source in MAPPINGS else Path(source)
-    return read_model(path, CaseMapping, "mapping", MAPPINGS, expected=EXPECTED)
+    return read_model(path, CaseMapping, "mapping", MAPPINGS)
 
 
 def example_mapping(name: str) -> str:

@@ -1,11 +1,12 @@
 """Files that people write in YAML: read, checked by a pydantic model, faults named in place."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from casewise.errors import InputError, one_of
@@ -131,7 +132,6 @@ def read_model(
     *,
     most_bytes: int = MAX_BYTES,
     nouns: Mapping[str, str] | None = None,
-    expected: Mapping[str, str] | None = None,
 ) -> M:
     """Read a YAML file that a person wrote by hand, as a model.
 
@@ -142,13 +142,12 @@ def read_model(
         known: Names that could have been given in place of a file.
         most_bytes: The largest file.
         nouns: What an entry of a list is called; else it is a record of the list's name.
-        expected: What is expected of single fields, where pydantic's words say too little.
 
     Raises:
         InputError: The file can't be used; the message names file, record and field.
     """
     data = read_plain_yaml(path, what, known, most_bytes=most_bytes)
-    return check_model(data, model, path, what, nouns=nouns, expected=expected)
+    return check_model(data, model, path, what, nouns=nouns)
 
 
 def check_model(
@@ -159,7 +158,6 @@ def check_model(
     *,
     record: str | None = None,
     nouns: Mapping[str, str] | None = None,
-    expected: Mapping[str, str] | None = None,
 ) -> M:
     """Check what a file holds, or would hold, as ``read_model`` does.
 
@@ -170,7 +168,6 @@ def check_model(
         what: What it is in a message.
         record: Place of the record; None takes ``data`` for the whole file.
         nouns: As in ``read_model``.
-        expected: As in ``read_model``.
 
     Raises:
         InputError: It doesn't fit the model.
@@ -191,9 +188,6 @@ def check_model(
         problem, found, wanted = own["problem"], own["found"], own["expected"]
     else:
         problem, found, wanted = problem_of(detail, part.model_fields, _EXPECTED)
-        if detail["type"] not in ("extra_forbidden", "value_error"):
-            own_words = ((expected or {}).get(str(step)) for step in place)
-            wanted = next(filter(None, own_words), wanted)
     if record is None:
         record, place = _record(place, nouns or {}, is_entry=detail["type"] != _FAULT)
     field = field_path(place) or None
@@ -246,6 +240,16 @@ def fault(
     """Error for a model's own validators; ``place`` is the path from the validator's value."""
     detail = {"problem": problem, "place": place, "found": found, "expected": expected}
     return PydanticCustomError(_FAULT, "{problem}", detail)
+
+
+def _checked_name(value: str) -> str:
+    if not re.fullmatch(r"\w[\w.-]*", value):
+        raise fault("wrong value", found=value, expected="letters, digits, '.', '_' and '-' only")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_checked_name)]
+"""A name that may stand in a file's name."""
 
 
 def field_path(place: Iterable[int | str]) -> str:

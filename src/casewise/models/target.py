@@ -70,7 +70,6 @@ def _places_in(value: Any, place: str) -> Iterator[str]:
 
 Function = Callable[[list[dict[str, Any]]], Any]
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_NAME = "letters, digits, '.', '_' and '-' only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ def load_target(given: str, folder: Path | str | None = None) -> Target:
     path = place / given
     if _FUNCTION.fullmatch(given) and not path.exists():
         return _load_function(given, str(place.resolve()))
-    spec = read_model(path, TargetFile, "target", expected={"name": _NAME})
+    spec = read_model(path, TargetFile, "target")
     version = digest(spec.model_dump(mode="json", exclude={"timeout"}))
     arguments = {"target": str(path.resolve()), "version": f"v{version}"}
     return Target(given, spec.name, spec, arguments)

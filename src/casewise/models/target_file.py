@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.files.yaml import fault
+from casewise.files.yaml import Name, fault
 from casewise.models.client import is_web_address
 from casewise.models.keys import exposes_secret, keep_secret, redacted, secrets_of_address
 
@@ -153,7 +153,7 @@ class TokenExpressions(_Part):
 class TargetFile(_Part):
     """The file of a target."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
+    name: Name
     """Name of its results."""
     url: TextTemplate
     headers: dict[str, TextTemplate] = Field(default_factory=dict)
