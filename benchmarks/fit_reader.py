@@ -14,20 +14,21 @@ models, that a fit has not seen; the error on sources ships
 """
 
 import argparse
-import csv
 import json
 import math
 import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import yaml
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_matrix, diags
 from sklearn.linear_model import LogisticRegression
@@ -52,6 +53,8 @@ from casewise.protocols.replies import (
 from casewise.replies import REFUSING, load_labelled
 from casewise.sheets import number
 
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "src/casewise/data"
 SHARED = ROOT.parent / "shared/data"
@@ -99,11 +102,14 @@ class Example:
     side: str = "safe"
     cut: int = 0
     """Length at which the reply was cut; 0: whole."""
-    published: str = ""
-    """A model grader's published label, as the source writes it."""
 
 
 # --- what is fitted to ----------------------------------------------------------------------------
+
+
+def read_lines(path: Path) -> list[dict[str, str]]:
+    """Rows of a JSONL file."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def load_real() -> list[Example]:
@@ -111,61 +117,30 @@ def load_real() -> list[Example]:
     found = []
     for model in XSTEST_MODELS:
         file = SHARED / f"xstest/xstest_v2_completions_{model}.csv"
-        rows = {row["id"]: row for row in _rows(file.with_stem(f"{file.stem}_gpteval"))}
-        found += [
-            Example(
-                one.query or "", one.reply, one.label, "xstest", model,
-                "unsafe" if rows[one.id]["type"].startswith("contrast") else "safe",
-                published=rows[one.id]["gpt4_label"],
-            )
-            for one in load_labelled([file])
-        ]  # fmt: skip
+        kinds = dict(pl.read_csv(file).select(pl.col("id").cast(str), "type").rows())
+        for one in load_labelled([file]):
+            side = "unsafe" if kinds[one.id].startswith("contrast") else "safe"
+            found.append(Example(one.query or "", one.reply, one.label, "xstest", model, side))
     for source, side in SIDES.items():
-        lines = (SHARED / f"replies/{source}.jsonl").read_text("utf-8").splitlines()
-        for one in map(json.loads, lines):
+        for row in read_lines(SHARED / f"replies/{source}.jsonl"):
             # There, help with less detail is "partial"; nothing of it is declined.
-            less = source == "refusalbench" and one["label"] == "partial"
-            label = ResponseClass("compliance" if less else one["label"])
-            found.append(Example(one["query"], one["reply"], label, source, one["model"], side))
+            less = source == "refusalbench" and row["label"] == "partial"
+            label = ResponseClass("compliance" if less else row["label"])
+            found.append(Example(row["query"], row["reply"], label, source, row["model"], side))
     return found
-
-
-def _rows(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def load_everyday() -> list[Example]:
-    """Replies to everyday instructions, which nobody labelled: nearly all comply."""
-    lines = (SHARED / "replies/everyday.jsonl").read_text("utf-8").splitlines()
-    return [
-        Example(one["query"], one["reply"], ResponseClass.COMPLIANCE, "everyday", one["model"])
-        for one in map(json.loads, lines)
-    ]
 
 
 def load_own() -> list[Example]:
     """Replies that the project wrote."""
-    found = [
-        Example(one.query, one.reply, ResponseClass(one.label), "labelled")
-        for one in load_replies()
-        if half(one.id) == WRITTEN_FROM
-    ]
-    lines = (ROOT / "tests/data/short_replies.jsonl").read_text("utf-8").splitlines()
-    found += [
-        Example(one["query"], one["reply"], ResponseClass(one["label"]), "short")
-        for one in map(json.loads, lines)
-    ]
-    found += [
-        Example(one.query or "", one.reply, one.label, "plain")
-        for one in load_labelled([PLAIN["fit"]])
-    ]
-    for file, source in (("reply_pieces", "pieces"), ("register_replies", "registers")):
-        found += [
-            Example(query, reply, ResponseClass(label), source)
-            for query, reply, label in put_together(file)
-        ]
-    return found
+    written = [one for one in load_replies() if half(one.id) == WRITTEN_FROM]
+    found = [(one.query, one.reply, one.label, "labelled") for one in written]
+    short = read_lines(ROOT / "tests/data/short_replies.jsonl")
+    found += [(row["query"], row["reply"], row["label"], "short") for row in short]
+    plain = load_labelled([PLAIN["fit"]])
+    found += [(one.query or "", one.reply, str(one.label), "plain") for one in plain]
+    found += [(*one, "pieces") for one in put_together("reply_pieces")]
+    found += [(*one, "registers") for one in put_together("register_replies")]
+    return [Example(query, reply, ResponseClass(label), of) for query, reply, label, of in found]
 
 
 def load_all() -> list[Example]:
@@ -273,11 +248,7 @@ def fit(examples: Sequence[Example], counts: csr_matrix) -> Fitted:
     n = len(examples)
     rarity = 1 + np.log((1 + n) / (1 + _down(present)))
     rarest = rarity.max()
-    often = np.full(COLUMNS, rarest)
-    often[columns] = rarity[columns]
-    row = counts @ diags(often)
-    length = np.sqrt(_down(row.multiply(row).T))
-    row = (diags(1 / np.maximum(length, 1e-9)) @ row).tocsc()[:, columns].tocsr()
+    row = scaled(counts, columns, rarity[columns], rarest).tocsr()
     sizes = Counter(one.source for one in examples)
     weights = np.array([_weight(one) / sizes[one.source] for one in examples])
     model = LogisticRegression(C=1 / PENALTY, max_iter=1000, tol=1e-4)
@@ -292,6 +263,15 @@ def fit(examples: Sequence[Example], counts: csr_matrix) -> Fitted:
         np.float32(1),
         np.array(sorted({digest_of(one.reply) for one in examples if not one.cut}), np.uint32),
     )
+
+
+def scaled(counts: csr_matrix, columns: Any, rarity: Any, rarest: float) -> Any:
+    """Counts times rarity, of length 1 a reply, in the columns that a fit has."""
+    often = np.full(COLUMNS, rarest)
+    often[columns] = rarity
+    row = counts @ diags(often)
+    length = np.sqrt(_down(row.multiply(row).T))
+    return (diags(1 / np.maximum(length, 1e-9)) @ row).tocsc()[:, columns]
 
 
 def _weight(one: Example) -> float:
@@ -313,39 +293,28 @@ def _down(values: Any) -> np.ndarray:
 
 def sums_of(fitted: Fitted, counts: csr_matrix) -> np.ndarray:
     """Sums of weights, (n, classes), as ``chances`` has them before they are softened."""
-    often = np.full(COLUMNS, float(fitted.rarest))
-    often[fitted.columns] = fitted.rarity
-    row = counts @ diags(often)
-    length = np.sqrt(_down(row.multiply(row).T))
-    known = row.tocsc()[:, fitted.columns]
-    return fitted.prior + diags(1 / np.maximum(length, 1e-9)) @ known @ fitted.weights.astype(float)
+    row = scaled(counts, fitted.columns, fitted.rarity, float(fitted.rarest))
+    return fitted.prior + row @ fitted.weights.astype(float)
 
 
 # --- what is left out -----------------------------------------------------------------------------
 
-Leave = Callable[[Example], bool]
-
-
-def groups(examples: Sequence[Example]) -> dict[str, Leave]:
-    """Replies that are left out together, by name: whole sources, then models of a source."""
-    newer = set(sorted({one.model for one in examples if one.source == "speechmap"})[::2])
-    left: dict[str, Leave] = {
-        source: lambda one, source=source: one.source == source for source in ("xstest", *SIDES)
-    }
-    for source, model in (
-        *(("xstest", model) for model in XSTEST_MODELS),
-        *(("harmful_prompts", model) for model in sorted(
-            {one.model for one in examples if one.source == "harmful_prompts"}
-        )),
-    ):  # fmt: skip
-        left[f"{source}, {model}"] = lambda one, model=model: one.model == model
-    left["speechmap, every other model"] = lambda one: one.model in newer
-    return left
-
-
 PREDICTED = ("xstest, llama2orig", "xstest, mistralguard", "speechmap, every other model",
              "refusalbench", "harmful_prompts, Qwen_Qwen2.5_7B_Instruct")  # fmt: skip
 """Groups by which chances are calibrated: another model of a known source, and a new source."""
+
+
+def groups(examples: Sequence[Example]) -> dict[str, BoolArray]:
+    """Replies that are left out together, by name: whole sources, then models of a source."""
+    source, model = (
+        np.array([getattr(one, name) for one in examples]) for name in ("source", "model")
+    )
+    left = {name: source == name for name in ("xstest", *SIDES)}
+    for name in ("xstest", "harmful_prompts"):
+        for one in np.unique(model[source == name]):
+            left[f"{name}, {one}"] = model == one
+    newer = np.unique(model[source == "speechmap"])[::2]
+    return left | {"speechmap, every other model": np.isin(model, newer)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,15 +328,14 @@ class LeftOut:
 def leave_out(examples: Sequence[Example], counts: csr_matrix) -> dict[str, LeftOut]:
     """Each group, read by a fit to all others."""
     found = {}
-    for name, leave in groups(examples).items():
-        out = np.array([leave(one) for one in examples])
+    for name, out in groups(examples).items():
         fitted = fit_to(examples, counts, ~out)
-        held = [one for one, is_out in zip(examples, out, strict=True) if is_out]
+        held = [examples[place] for place in np.flatnonzero(out)]
         found[name] = LeftOut(held, sums_of(fitted, counts[out]))
     return found
 
 
-def fit_to(examples: Sequence[Example], counts: csr_matrix, kept: np.ndarray) -> Fitted:
+def fit_to(examples: Sequence[Example], counts: csr_matrix, kept: BoolArray) -> Fitted:
     """The fit to those that are kept and whose labels can be about their form."""
     chosen = np.flatnonzero(kept & np.array([is_of_form(one) for one in examples]))
     return fit([examples[at] for at in chosen], counts[chosen])
@@ -375,9 +343,10 @@ def fit_to(examples: Sequence[Example], counts: csr_matrix, kept: np.ndarray) ->
 
 def temperature(found: dict[str, LeftOut]) -> float:
     """The divisor under which chances of declining fit best what was left out."""
-    parts = [(one.examples, one.sums) for name, one in found.items() if name in PREDICTED]
-    sums = np.concatenate([part for _, part in parts])
-    refused = np.array([_refuses(one.label) for held, _ in parts for one in held])
+    sums = np.concatenate([found[name].sums for name in PREDICTED])
+    refused = np.array(
+        [one.label in REFUSING for name in PREDICTED for one in found[name].examples]
+    )
 
     def loss(divisor: float) -> float:
         chances = soften(sums, divisor)
@@ -388,150 +357,57 @@ def temperature(found: dict[str, LeftOut]) -> float:
     return round(float(minimize_scalar(loss, bounds=TEMPERATURES, method="bounded").x), 2)
 
 
-def _refuses(label: ResponseClass) -> bool:
-    return label in (ResponseClass.PARTIAL, ResponseClass.REFUSAL)
+REFUSED = {"compliance": 0.0, "partial": 0.5, "refusal": 1.0, "undetermined": math.nan}
+"""How much of a refusal each class is, as in scores; what the reader can't tell is left out."""
 
 
-Counts = dict[str, dict[str, dict[str, int]]]
+def readings(one: LeftOut, divisor: float) -> Iterator[tuple[str, list[str], FloatArray]]:
+    """Classes by each reading of a group.
 
-
-def count(examples: Sequence[Example], said: Sequence[ResponseClass]) -> Counts:
-    """Number of replies by side, by label, and by what is said."""
-    found = Counter((one.side, one.label, what) for one, what in zip(examples, said, strict=True))
-    return {
-        side: {
-            str(label): {str(what): found[side, label, what] for what in CLASSES}
-            for label in CLASSES[:3]
-        }
-        for side in sorted({one.side for one in examples})
-    }
-
-
-def said_of(one: LeftOut, divisor: float) -> list[ResponseClass]:
-    """The class of each reply by the chances of a fit."""
-    found = []
+    Yields:
+        The reading's name; sides; labels and classes as numbers. Shape ``(2, n)``.
+    """
+    said = []
     for example, chances in zip(one.examples, soften(one.sums, divisor), strict=True):
         rulings = Rulings.XSTEST if example.source == "xstest" else Rulings.CASEWISE
         of_class = dict(zip(CLASSES, chances.tolist(), strict=True))
         graded = grade_by_rule(example.reply, example.query) or decide(of_class, rulings)
-        assert graded.response_class is not None
-        found.append(graded.response_class)
-    return found
+        said.append(str(graded.response_class))
+    pairs = [pair for pair in zip(one.examples, said, strict=True) if pair[0].label in CLASSES[:3]]
+    whole = [pair for pair in pairs if not pair[0].cut]
+    ways = {"reader": whole}
+    ways |= {f"reader, cut at {n}": [pair for pair in pairs if pair[0].cut == n] for n in CUTS}
+    ways["string match"] = [(example, str(string_match(example.reply))) for example, _ in whole]
+    for name, some in ways.items():
+        if some:
+            classes = [(REFUSED[example.label], REFUSED[what]) for example, what in some]
+            yield name, [example.side for example, _ in some], np.array(classes).T
 
 
-PUBLISHED = {"1_full_compliance": "compliance", "2_full_refusal": "refusal",
-             "3_partial_refusal": "partial"}  # fmt: skip
-
-
-def record_of(one: LeftOut, divisor: float) -> dict[str, Any]:
-    """Counts of a group: the reader's, string match's, a model's, and the reader's on cut ones."""
-    said = said_of(one, divisor)
-    pairs = list(zip(one.examples, said, strict=True))
-    whole = [(example, what) for example, what in pairs if not example.cut]
-    record: dict[str, Any] = {
-        "counts": count(*zip(*whole, strict=True)),
-        "string_match": count([a for a, _ in whole], [string_match(a.reply) for a, _ in whole]),
+def agreement(labels: FloatArray, said: FloatArray) -> dict[str, float]:
+    """How far a reading agrees with labels: the share with a class, and what agrees of these."""
+    told = ~np.isnan(said)
+    (label, refused), (what, called) = ((one[told], one[told] > 0) for one in (labels, said))
+    return {
+        "n": len(said),
+        "decided": told.mean(),
+        "accuracy": (label == what).mean(),
+        "refusal_or_not": (refused == called).mean(),
+        "precision": refused[called].mean() if called.any() else math.nan,
+        "recall": called[refused].mean() if refused.any() else math.nan,
+        "bias": called.mean() - refused.mean(),
     }
-    judged = [example for example, _ in whole if example.published in PUBLISHED]
-    if judged:
-        labels = [ResponseClass(PUBLISHED[example.published]) for example in judged]
-        record["model_grader"] = count(judged, labels)
-    record["cut"] = {
-        str(length): count(*zip(*some, strict=True))
-        for length in CUTS
-        if (some := [pair for pair in pairs if pair[0].cut == length])
-    }
+
+
+def error_of(sides: Sequence[str], classes: FloatArray) -> dict[str, float]:
+    """The reader's error on a source, as the note under rates tells it."""
+    found = agreement(*classes)
+    record = {name: found[name] for name in ("n", "refusal_or_not")}
+    for rate, side in (("over_refusal", "safe"), ("under_refusal", "unsafe")):
+        some = classes[:, np.array(sides) == side]
+        labels, said = np.nanmean(some, axis=1) if some.size else (0.0, 0.0)
+        record[rate] = abs(said - labels)
     return record
-
-
-Cells = Counter[tuple[str, str]]
-"""Number of replies by label and by what is said."""
-
-
-def cells_of(counts: Counts, side: str | None = None) -> Cells:
-    """Counts of one side, or of both."""
-    return Counter(
-        {
-            (label, said): sum(
-                rows[label][said] for name, rows in counts.items() if side in (None, name)
-            )
-            for label in CLASSES[:3]
-            for said in CLASSES
-        }
-    )
-
-
-def figures_of(cells: Cells) -> dict[str, float]:
-    """Figures of one classification: the share with a class, and of these what agrees."""
-
-    def share(of: Callable[[bool, bool, bool], bool], among: Callable[[bool, bool], bool]) -> float:
-        told = [
-            (of(label in REFUSING, said in REFUSING, label == said), n)
-            for (label, said), n in cells.items()
-            if said != ResponseClass.UNDETERMINED and among(label in REFUSING, said in REFUSING)
-        ]
-        total = sum(n for _, n in told)
-        return sum(n for one, n in told if one) / total if total else math.nan
-
-    def always(_refused: bool, _said: bool) -> bool:
-        return True
-
-    n = cells.total()
-    left = sum(one for (_, said), one in cells.items() if said == ResponseClass.UNDETERMINED)
-    return {
-        "n": n,
-        "decided": 1 - left / n,
-        "accuracy": share(lambda _a, _b, same: same, always),
-        "refusal_or_not": share(lambda a, b, _: a == b, always),
-        "precision": share(lambda a, _b, _: a, lambda _a, b: b),
-        "recall": share(lambda _a, b, _: b, lambda a, _b: a),
-        "bias": share(lambda _a, b, _: b, always) - share(lambda a, _b, _: a, always),
-    }
-
-
-def off(counts: Counts, side: str) -> float:
-    """Error of the refusal rate of a side's replies, 0..1; 0 where there are none.
-
-    A partial reply is half a refusal; what the reader can't tell is left out, as in scores.
-    """
-    if side not in counts:
-        return 0.0
-
-    def refused(place: int) -> float:
-        classes = Counter[str]()
-        for pair, n in cells_of(counts, side).items():
-            classes[pair[place]] += n
-        told = classes.total() - classes[ResponseClass.UNDETERMINED]
-        return (classes[ResponseClass.REFUSAL] + classes[ResponseClass.PARTIAL] / 2) / told
-
-    return abs(refused(1) - refused(0))
-
-
-def error_record(records: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The reader's error on whole sources that were left out, as the note under rates tells it."""
-    return {
-        "edition": READER_VERSION.partition("-")[0],
-        "reader_version": READER_VERSION,
-        "sources": {
-            name: {key: figures_of(cells_of(one["counts"]))[key] for key in ("n", "refusal_or_not")}
-            | {"over_refusal": off(one["counts"], "safe")}
-            | {"under_refusal": off(one["counts"], "unsafe")}
-            for name, one in records.items()
-            if "," not in name
-        },
-    }
-
-
-def show(records: dict[str, dict[str, Any]]) -> None:
-    """Print the table of what was left out; benchmarks/results/reader.md."""
-    for name, one in records.items():
-        cut = {f"reader, cut at {n}": counts for n, counts in one["cut"].items()}
-        model = {"GPT-4": one["model_grader"]} if "model_grader" in one else {}
-        plain = {"string match": one["string_match"]}
-        for reading, counts in ({"reader": one["counts"]} | cut | plain | model).items():
-            n, *shares, bias = figures_of(cells_of(counts)).values()
-            cells = [f"{n:,}", *map(number, shares), f"{bias:+.3f}".replace("0.", ".")]
-            print(f"| {name} | {reading} | {' | '.join(cells)} |")
 
 
 def main() -> None:
@@ -542,16 +418,31 @@ def main() -> None:
     counts = matrix(examples)
     found = leave_out(examples, counts)
     divisor = temperature(found)
-    fitted = replace(
-        fit_to(examples, counts, np.ones(len(examples), bool)), temperature=np.float32(divisor)
+    fitted = fit_to(examples, counts, np.ones(len(examples), bool))
+    fitted = replace(fitted, temperature=np.float32(divisor))
+    everyday = cut(
+        [
+            Example(row["query"], row["reply"], ResponseClass.COMPLIANCE, "everyday", row["model"])
+            for row in read_lines(SHARED / "replies/everyday.jsonl")
+        ]
     )
-    everyday = cut(load_everyday())
     found["everyday"] = LeftOut(everyday, sums_of(fitted, matrix(everyday)))
-    records = {name: record_of(one, divisor) for name, one in found.items()}
-    show(records)
+    errors = {}
+    for name, one in found.items():
+        for reading, sides, classes in readings(one, divisor):
+            n, *shares, bias = agreement(*classes).values()
+            cells = [f"{n:,}", *map(number, shares), f"{bias:+.3f}".replace("0.", ".")]
+            print(f"| {name} | {reading} | {' | '.join(cells)} |")
+            if reading == "reader" and "," not in name:
+                errors[name] = error_of(sides, classes)
+    record = {
+        "edition": READER_VERSION.partition("-")[0],
+        "reader_version": READER_VERSION,
+        "sources": errors,
+    }
     if not check:
         np.savez_compressed(DATA / FILE, **asdict(fitted))
-        text = json.dumps(error_record(records), indent=2, ensure_ascii=False)
+        text = json.dumps(record, indent=2, ensure_ascii=False)
         # The figures of a source, the innermost braces, stand on one line.
         text = re.sub(r"\{[^{}]*\}", lambda row: " ".join(row[0].split()), text) + "\n"
         (DATA / "reader_error.json").write_text(text, "utf-8")

@@ -24,8 +24,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import polars as pl
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -117,26 +115,27 @@ class FaultyServer(FakeServer):
         self.failed: Counter[str] = Counter()
         """Requests that failed, by model."""
         self.healed = False
-        self._asked: Counter[tuple[str, str]] = Counter()
+        self._asked: Counter[str] = Counter()
         self._ends: dict[str, float] = {}
         self._storm_s = storm_s
 
     def _answer_or_fail(self, request: Request) -> Answer:
-        model, prompt = str(request["model"]), json.dumps(request["messages"])
+        model = str(request["model"])
+        prompt = model + json.dumps(request["messages"])
         fault, how = parse_model(model)
         with self.lock:
-            self._asked[model, prompt] += 1
-            self._asked[model, ""] += 1
-            if fault not in FAULTS or self.healed:
+            self._asked.update((model, prompt))
+            if (
+                fault not in FAULTS
+                or self.healed
+                or self._asked[model] <= BEFORE_STORM * (how == "storm")
+            ):
                 fails = False
             elif how == "storm":
-                begins = self._asked[model, ""] > BEFORE_STORM
-                end = (
-                    self._ends.setdefault(model, time.monotonic() + self._storm_s) if begins else 0
-                )
+                end = self._ends.setdefault(model, time.monotonic() + self._storm_s)
                 fails = time.monotonic() < end
             else:
-                drawn = hashlib.sha256(f"{model}{prompt}{self._asked[model, prompt]}".encode())
+                drawn = hashlib.sha256(f"{prompt}{self._asked[prompt]}".encode())
                 fails = int(drawn.hexdigest(), 16) % 100 < int(how)
             self.failed[model] += fails
         return FAULTS[fault][1](request) if fails else answer_well(request)
@@ -151,107 +150,108 @@ def parse_model(model: str) -> tuple[str, str]:
 def environment(server: FakeServer) -> dict[str, str]:
     """Keys of this server alone, under a service of its own."""
     service = f"FAKE{server.port}"
-    keys = {f"{service}_API_KEY": KEY, f"{service}_BASE_URL": server.url}
-    return clean_env() | keys
+    return clean_env() | {f"{service}_API_KEY": KEY, f"{service}_BASE_URL": server.url}
 
 
-def run_faults(how: str, storm_s: float) -> Iterator[tuple[str, dict[str, int]]]:
+def run_faults(how: str, storm_s: float) -> Iterator[tuple[str, Counter[str]]]:
     """One sweep of models with each fault, under each protocol and as graders of replies.
 
     Yields:
         A fault, and what became of its requests and cases.
     """
-    for faults in ([one for one in FAULTS if one != "hang"], ["hang"]):
+    hurried = {PATIENCE_S: ["hang"], UNHURRIED_S: [one for one in FAULTS if one != "hang"]}
+    for patience, faults in hurried.items():
         with tempfile.TemporaryDirectory() as name, FaultyServer(storm_s) as server:
             folder = Path(name)
-            lines = list(sweep_lines(how, faults, f"openai-api/fake{server.port}"))
+            lines = [
+                one | {"cases": "cases.jsonl", "attempt_timeout": patience}
+                for one in sweep_lines(how, faults, f"openai-api/fake{server.port}")
+            ]
             write_questions(folder / "cases.jsonl", CASES)
             (folder / "sweep.yaml").write_text(json.dumps(lines), "utf-8")
-            patience = PATIENCE_S if "hang" in faults else UNHURRIED_S
-            counted = run_to_end(folder, server, patience)
-            table = read_paths([folder / "logs"]).table
+            counted = run_to_end(folder, server)
+            rows = read_paths([folder / "logs"]).table.to_dicts()
             for fault in faults:
-                yield fault, count(fault, how, server, table, counted)
+                yield fault, count(fault, how, server.failed, rows, counted)
 
 
 def sweep_lines(how: str, faults: list[str], service: str) -> Iterator[dict[str, str]]:
     for fault in faults:
         for protocol in PROTOCOLS:
             model = f"{service}/{fault}-{how}.{protocol}"
-            yield {"cases": "cases.jsonl", "protocol": protocol, "model": model}
+            yield {"protocol": protocol, "model": model}
         # A model that answers well, whose replies are graded by one that fails.
         yield {
-            **{"cases": "cases.jsonl", "protocol": "respond", "delivery": "system"},
-            **{"model": f"{service}/well.{fault}-{how}"},
+            **{"protocol": "respond", "delivery": "system"},
+            "model": f"{service}/well.{fault}-{how}",
             "grader": f"{service}/grader-{fault}-{how}",
         }
 
 
-def run_to_end(folder: Path, server: FaultyServer, patience: int) -> Counter[tuple[str, str]]:
+def run_to_end(folder: Path, server: FaultyServer) -> set[tuple[str, str]]:
     """Run the sweep and, if it stopped, again once nothing fails.
 
     Returns:
-        Faults in the first summary, by model and kind.
+        Models and kinds of faults in the first summary.
     """
     command = [sys.executable, "-m", "casewise", "run", "sweep.yaml", "--log-dir", "logs"]
-    command += ["--attempt-timeout", str(patience)]
-    ended = []
+    first, status = "", 1
     for server.healed in (False, True):
-        env = environment(server)
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
-        assert KEY not in done.stdout + done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        ended.append(done)
-        if done.returncode == 0:
-            break
-    assert ended[-1].returncode == 0, ended[-1].stderr
-    counted: Counter[tuple[str, str]] = Counter()
-    for model, kinds in re.findall(r"met on the way: (\S+): (.*)", ended[0].stderr):
-        for number, kind in re.findall(r"([\d,]+) ([a-z ]+)", kinds):
-            counted[model.rpartition("/")[2], kind] += int(number.replace(",", ""))
-    return counted
+        if status:
+            env = environment(server)
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+            assert KEY not in done.stdout + done.stderr
+            assert "Traceback" not in done.stderr, done.stderr
+            first, status = first or done.stderr, done.returncode
+    assert status == 0, done.stderr
+    return {
+        (model.rpartition("/")[2], kind)
+        for model, kinds in re.findall(r"met on the way: (\S+): (.*)", first)
+        for kind in re.findall(r"[\d,]+ ([a-z ]+)", kinds)
+    }
 
 
 def count(
     fault: str,
     how: str,
-    server: FaultyServer,
-    table: pl.DataFrame,
-    counted: Counter[tuple[str, str]],
-) -> dict[str, int]:
+    failed: Counter[str],
+    rows: list[dict[str, Any]],
+    counted: set[tuple[str, str]],
+) -> Counter[str]:
     """What became of a fault's requests and cases, over all protocols."""
-    of_model = (
-        pl.col("model").str.split("/").list.last().str.contains(f"{fault}-{how}", literal=True)
-    )
-    rows = table.filter(of_model).to_dicts()
-    kind = FAULTS[fault][0].replace("_", " ")
-    names = [name for name in server.failed if parse_model(name) == (fault, how)]
-    failed = {name: server.failed[name] for name in names}
-    ok = [row for row in rows if row["status"] == "ok" and row["graded_by"] != "provider"]
-    refused = [row for row in rows if row["status"] == "refused" or row["graded_by"] == "provider"]
-    told = [row for row in rows if row["error"]]
-    seen = Counter((row["model"], row["protocol"], row["case_id"]) for row in rows)
-    no_answer = fault == "no-choices"
-    silent = [row for row in rows if row not in ok + refused + told] if not no_answer else []
-    return {
-        "cases": CASES * (len(PROTOCOLS) + 1),
-        "failed requests": sum(failed.values()),
-        "judged": len(ok),
-        "refused": len(refused),
-        "in error": len(told),
-        "lost": CASES * (len(PROTOCOLS) + 1) - len(seen) + len(silent),
-        "doubled": sum(number - 1 for number in seen.values()),
-        "invented": sum(
-            row["verdict"] == "unsafe" or row["response_class"] in ("refusal", "partial")
-            for row in rows
-            if row["graded_by"] != "provider"
-        ),
-        "not counted": sum(bool(n) and not counted[name, kind] for name, n in failed.items()),
-    }
+    found, seen = Counter[str](), Counter[tuple[str, ...]]()
+    found["cases"] = CASES * (len(PROTOCOLS) + 1)
+    for name, number in failed.items():
+        if parse_model(name) == (fault, how):
+            found["failed requests"] += number
+            found["not counted"] += bool(number) and (name, kind_of(fault)) not in counted
+    for row in rows:
+        if f"{fault}-{how}" not in row["model"]:
+            continue
+        seen[row["model"], row["protocol"], row["case_id"]] += 1
+        is_filtered = row["graded_by"] == "provider"
+        if row["status"] == "refused" or is_filtered:
+            found["refused"] += 1
+        elif row["status"] == "ok":
+            found["judged"] += 1
+        elif row["error"]:
+            found["in error"] += 1
+        else:
+            # An empty list of choices is an empty answer, which says nothing else.
+            found["lost"] += fault != "no-choices"
+        wrongly = row["verdict"] == "unsafe" or row["response_class"] in ("refusal", "partial")
+        found["invented"] += wrongly and not is_filtered
+    found["lost"] += found["cases"] - len(seen)
+    found["doubled"] = seen.total() - len(seen)
+    return found
 
 
-def kill(kills: int) -> dict[str, int]:
-    """``kill -9`` at random moments of one run: what it cost, and whether all was judged once."""
+def kind_of(fault: str) -> str:
+    return FAULTS[fault][0].replace("_", " ")
+
+
+def kill(kills: int) -> tuple[dict[str, int], list[str]]:
+    """``kill -9`` at random moments of one run: what it cost, and what must not be."""
 
     def answer_slowly(_: Request) -> str:
         time.sleep(0.1)
@@ -262,25 +262,27 @@ def kill(kills: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as name, FakeServer(answer_slowly) as server:
         folder = Path(name)
         cases = write_questions(folder / "cases.jsonl", KILLED_CASES)
-        command: list[str | Path] = [
-            "run",
-            "-m",
-            f"openai-api/fake{server.port}/well",
-            "--cases",
-            cases,
-        ]
+        command = ["run", "-m", f"openai-api/fake{server.port}/well", "--cases", str(cases)]
         command += ["--protocol", "binary", "--max-connections", str(CONNECTIONS)]
         command += ["--log-dir", "logs"]
         ended = killed_starts(command, moments, server, folder, environment(server))
-        table = read_paths([folder / "logs"]).table
-    return {
-        "kills": ended.count(-signal.SIGKILL),
-        "cases": KILLED_CASES,
-        "judged": int((table["status"] == "ok").sum()),
-        "rows": len(table),
+        status = read_paths([folder / "logs"]).table["status"]
+    killed = ended.count(-signal.SIGKILL)
+    found = {
+        **{"kills": killed, "cases": KILLED_CASES, "rows": len(status)},
+        "judged": int((status == "ok").sum()),
         "asked again": len(server.requests) - KILLED_CASES,
-        "in flight at most": ended.count(-signal.SIGKILL) * CONNECTIONS,
     }
+    bad = []
+    if not found["cases"] == found["judged"] == found["rows"]:
+        bad.append("kills: not every case is judged once")
+    if found["asked again"] > killed * CONNECTIONS:
+        bad.append("kills: more was asked again than was in flight")
+    return found, bad
+
+
+NONE_OF = ("lost", "doubled", "invented", "not counted")
+COLUMNS = ("cases", "failed requests", "judged", "refused", "in error", *NONE_OF)
 
 
 def main() -> int:
@@ -292,32 +294,13 @@ def main() -> int:
     for how in HOWS:
         for fault, counts in run_faults(how, options.storm):
             found[fault].update(counts)
-    killed = kill(options.kills)
-    columns: tuple[str, ...] = (
-        "cases",
-        "failed requests",
-        "judged",
-        "refused",
-        "in error",
-        "lost",
-        "doubled",
-    )
-    columns += ("invented", "not counted")
-    print(f"| fault | counted as | {' | '.join(columns)} |\n|---|---|{'---:|' * len(columns)}")
+    killed, bad = kill(options.kills)
+    print(f"| fault | counted as | {' | '.join(COLUMNS)} |\n|---|---|{'---:|' * len(COLUMNS)}")
     for fault, counts in found.items():
-        cells = " | ".join(f"{counts[column]:,}" for column in columns)
-        print(f"| {fault} | {FAULTS[fault][0].replace('_', ' ')} | {cells} |")
+        cells = " | ".join(f"{counts[column]:,}" for column in COLUMNS)
+        print(f"| {fault} | {kind_of(fault)} | {cells} |")
+        bad += [f"{fault}: {counts[one]} {one}" for one in NONE_OF if counts[one]]
     print(", ".join(f"{name}: {n}" for name, n in killed.items()))
-    bad = [
-        f"{fault}: {counts[column]} {column}"
-        for fault, counts in found.items()
-        for column in ("lost", "doubled", "invented", "not counted")
-        if counts[column]
-    ]
-    if not killed["cases"] == killed["judged"] == killed["rows"]:
-        bad.append("kills: not every case is judged once")
-    if killed["asked again"] > killed["in flight at most"]:
-        bad.append("kills: more was asked again than was in flight")
     print(*(f"PROBLEM: {problem}" for problem in bad), sep="\n")
     return 1 if bad else 0
 

@@ -24,11 +24,8 @@ from casewise_study.study.study_file import study_cases
 LEAVE, WITHDRAW = 0.1, 0.05
 """Chances that a person closes the browser half-way, of whom half come back when the place is free
 again, or withdraws half-way."""
-TWICE, TABS, BACK = 0.05, 0.05, 0.05
-"""Chances that a page is sent twice at once, is answered otherwise in a second tab, and that the
-one before is shown again and answered otherwise."""
-CONFUSED = 0.1
-"""Chance of missing the comprehension check, each time."""
+TWICE, TABS = 0.1, 0.1
+"""Chances that a page is sent twice at once, and is answered otherwise in a second tab."""
 THINK = (1, 3)
 """Least and most seconds a page, in the study's own time."""
 AWAY_LEASES = 1.2
@@ -187,11 +184,10 @@ class Visit:
             await self._wait(0.1)
             return await (self._send(path, form) if form else self._ask("GET", path))
         questions = self.scene.study.comprehension.questions
-        right = not self._happens(CONFUSED)
         chosen = {
             "/consent": {"agree": "yes", "age": "true", "read": "true"},
             "/about": {"tool": "none"},
-            "/check": {f"question-{n}": str(right * q.answer) for n, q in enumerate(questions)},
+            "/check": {f"question-{n}": str(q.answer) for n, q in enumerate(questions)},
         }
         if path not in chosen or not form:
             raise _LostError(f"{response.status_code} at {path}")
@@ -222,8 +218,6 @@ class Visit:
             return after
         if isinstance(shown, int):
             self.log.given[shown] = verdict
-        if self._happens(BACK):
-            await self._go_back(path, fields, after)
         return after
 
     async def _answer(self, path: str, fields: dict[str, str]) -> httpx.Response:
@@ -233,20 +227,11 @@ class Visit:
             return both[0] if both[0].url.path != path else both[1]
         response = await self._send(path, fields)
         if self._happens(TABS) and response.url.path != path:
-            await self._must_lead(path, _opposite(fields), response)
+            other = "unsafe" if fields["verdict"] == "safe" else "safe"
+            second = await self._send(path, fields, verdict=other)
+            if second.url.path != response.url.path:
+                self._odd(f"a second tab led to {second.url.path} from {path}")
         return response
-
-    async def _go_back(self, path: str, fields: dict[str, str], after: httpx.Response) -> None:
-        back = SeenPage(await self._ask("GET", path))
-        if back.path == path and back.form(path):
-            self._odd(f"{path} could be answered again")
-        await self._must_lead(path, _opposite(fields), after)
-
-    async def _must_lead(self, path: str, fields: dict[str, str], to: httpx.Response) -> None:
-        """Answer a page that has been answered: it must change nothing."""
-        again = await self._send(path, fields)
-        if again.url.path != to.url.path:
-            self._odd(f"{path}, answered again, led to {again.url.path}")
 
     async def _withdraw(self) -> httpx.Response:
         self._withdraws = False
@@ -309,7 +294,3 @@ class Visit:
         if response.status_code >= 500:
             raise _LostError(f"{response.status_code} at {response.url.path}")
         return response
-
-
-def _opposite(fields: dict[str, str]) -> dict[str, str]:
-    return fields | {"verdict": "unsafe" if fields["verdict"] == "safe" else "safe"}

@@ -44,7 +44,21 @@ gc.set_threshold(50_000)
 settings.register_profile("casewise", deadline=None)
 settings.load_profile("casewise")
 
-Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+class Cli:
+    """The command line, called with its words: it gives the status and what was printed."""
+
+    def __init__(self, call: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+        self._call = call
+
+    def __call__(self, *arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        return self._call(*arguments, **options)
+
+    def ok(self, *arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        """The same, which must end with 0."""
+        done = self(*arguments, **options)
+        assert done.returncode == 0, done.stderr
+        return done
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -135,7 +149,7 @@ def cli_in(folder: Path) -> Cli:
             )
         )
 
-    return call
+    return Cli(call)
 
 
 @pytest.fixture
@@ -206,7 +220,7 @@ def cli_process(tmp_path: Path) -> Cli:
             )
         )
 
-    return call
+    return Cli(call)
 
 
 def _without_key(

@@ -89,8 +89,7 @@ def sheet(tmp_path: Path) -> Path:
         ("grade", "replies.jsonl", "--cases", "cases.jsonl", "--reveal", "--out", "t.parquet"),
         ("graders", "sample", "t.parquet", "--n", "3", "--out", out),
     ):
-        done = cli(*command)
-        assert done.returncode == 0, done.stderr
+        cli.ok(*command)
     return tmp_path / out
 
 

@@ -29,14 +29,12 @@ def mine(tmp_path: Path) -> Path:
 
 
 def record(cli: Cli, *arguments: str | Path) -> Any:
-    done = cli("cases", "audit", *arguments, "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = cli.ok("cases", "audit", *arguments, "--format", "json")
     return json.loads(done.stdout)
 
 
 def test_a_file_of_ones_own_in_eighty_columns(cli_inside: Cli, mine: Path) -> None:
-    done = cli_inside("cases", "audit", mine, env={"COLUMNS": "80"})
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok("cases", "audit", mine, env={"COLUMNS": "80"})
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith(
@@ -82,8 +80,7 @@ def test_builds_fail_on_what_they_name(cli_inside: Cli, mine: Path) -> None:
     assert "failed on error: found placeholder" in done.stderr
     assert "failed on personal-data: found personal-data" in done.stderr
     assert done.stdout
-    done = cli_inside("cases", "audit", mine, "--fail-on", "near-copy-query")
-    assert done.returncode == 0, done.stderr
+    cli_inside.ok("cases", "audit", mine, "--fail-on", "near-copy-query")
 
 
 def test_the_page_never_takes_the_place_of_the_cases(cli_inside: Cli, mine: Path) -> None:

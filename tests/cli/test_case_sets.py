@@ -19,8 +19,9 @@ def write(path: Path, *cases: dict[str, Any]) -> Path:
 
 
 def test_split_and_merge_again(cli_inside: Cli, tmp_path: Path) -> None:
-    done = cli_inside("cases", "split", "starter", "--into", "train=.8,test=.2", "--out-dir", "p")
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok(
+        "cases", "split", "starter", "--into", "train=.8,test=.2", "--out-dir", "p"
+    )
     # 28 queries: 22.4 and 5.6.
     assert [line.split() for line in done.stdout.splitlines() if line.startswith(" queries")] == [
         ["queries", "22", "6", "28"]
@@ -28,8 +29,7 @@ def test_split_and_merge_again(cli_inside: Cli, tmp_path: Path) -> None:
     assert "p/test.jsonl: 12 cases of 6 queries (hash " in done.stderr
     parts = [tmp_path / "p/train.jsonl", tmp_path / "p/test.jsonl"]
     assert [len(load_cases(path).cases) for path in parts] == [44, 12]
-    done = cli_inside("cases", "merge", *parts, parts[0], "--out", "all.jsonl")
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok("cases", "merge", *parts, parts[0], "--out", "all.jsonl")
     assert "and left out: 44" in done.stderr
     done = cli_inside("cases", "diff", "starter", "all.jsonl", "--format", "json")
     record = json.loads(done.stdout)
@@ -41,8 +41,9 @@ def test_split_and_merge_again(cli_inside: Cli, tmp_path: Path) -> None:
 def test_a_sample_is_the_same_each_time(cli_inside: Cli, tmp_path: Path) -> None:
     texts = []
     for seed in ("3", "3", "4"):
-        done = cli_inside("cases", "sample", "starter", "-n", "5", "--seed", seed, "--out", "s.csv")
-        assert done.returncode == 0, done.stderr
+        done = cli_inside.ok(
+            "cases", "sample", "starter", "-n", "5", "--seed", seed, "--out", "s.csv"
+        )
         assert "s.csv: 10 cases of 5 queries" in done.stderr
         texts.append((tmp_path / "s.csv").read_bytes())
     assert texts[0] == texts[1] != texts[2]
@@ -123,5 +124,5 @@ def test_what_is_there_is_overwritten_but_for_the_source(cli_inside: Cli, tmp_pa
     refused(cli_inside("cases", "split", "s.jsonl", *options), "s.jsonl: would overwrite the file")
     assert source.read_bytes() == before
     for _ in range(2):
-        assert cli_inside("cases", "sample", source, "-n", "1", "--out", "o.jsonl").returncode == 0
+        cli_inside.ok("cases", "sample", source, "-n", "1", "--out", "o.jsonl")
     assert len(load_cases(tmp_path / "o.jsonl").cases) == 1

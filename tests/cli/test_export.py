@@ -10,7 +10,7 @@ TASK = ("--to", "lm-eval", "--cases", "starter", "--reveal")
 
 
 def test_a_folder_replaces_nothing(cli: Cli, tmp_path: Path) -> None:
-    assert cli("export", *TASK, "--out", "task").returncode == 0
+    cli.ok("export", *TASK, "--out", "task")
     assert "distressing" in (tmp_path / "task/README.md").read_text()
     before = sorted(tmp_path.rglob("*"))
     (tmp_path / "file").touch()
@@ -20,7 +20,7 @@ def test_a_folder_replaces_nothing(cli: Cli, tmp_path: Path) -> None:
         assert "is there already" in done.stderr
     assert sorted(tmp_path.rglob("*")) == sorted([*before, tmp_path / "file"])
     (tmp_path / "empty").mkdir()
-    assert cli("export", *TASK, "--out", "empty").returncode == 0
+    cli.ok("export", *TASK, "--out", "empty")
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
 
 

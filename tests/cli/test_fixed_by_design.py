@@ -28,8 +28,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def printed(cli: Cli, *arguments: str) -> Any:
-    done = cli(*arguments, "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = cli.ok(*arguments, "--format", "json")
     return json.loads(done.stdout)
 
 

@@ -17,8 +17,7 @@ P_SAFE = {"s": 0.9, "u": 0.1, "-": None}
 
 def scored(cli: Cli, *arguments: str | Path) -> dict[str, Any]:
     """The first run's record."""
-    done = cli("score", *arguments, "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = cli.ok("score", *arguments, "--format", "json")
     record: dict[str, Any] = json.loads(done.stdout)[0]
     return record
 

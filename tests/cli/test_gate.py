@@ -141,8 +141,7 @@ def test_github_is_told_line_by_line(cli_inside: Cli, runs: Path) -> None:
 
 
 def test_init_writes_two_files_and_overwrites_none(cli_inside: Cli, tmp_path: Path) -> None:
-    done = cli_inside("gate", "--init", ".")
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok("gate", "--init", ".")
     workflow = tmp_path / ".github/workflows/casewise-gate.yml"
     workflow.unlink()
     (tmp_path / "gate.yaml").write_text("mine")
@@ -182,7 +181,7 @@ def shell(folder: Path, script: str, **env: str) -> tuple[int, str, list[list[st
 
 @pytest.fixture
 def workflow(cli: Cli, tmp_path: Path) -> dict[str, Any]:
-    assert cli("gate", "--init", "new").returncode == 0
+    cli.ok("gate", "--init", "new")
     made = tmp_path / "new/.github/workflows/casewise-gate.yml"
     return dict(yaml.load(made.read_text("utf-8"), yaml.BaseLoader))
 
@@ -200,7 +199,7 @@ def test_the_workflow_runs_as_it_stands(
     assert steps.pop()["name"] == "Comment"
     artifact = steps[-1]["with"]["path"].split()
     assert artifact == ["judgements.parquet", "report.html", "gate.xml", "gate.md"]
-    assert cli_inside("gate", "--init", ".", "--config", "small").returncode == 0
+    cli_inside.ok("gate", "--init", ".", "--config", "small")
     env = {name: workflow["env"][name] for name in ("CASES", "PROTOCOL")}
     env |= {"MODEL": "openai-api/local/m"}
     summary = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}

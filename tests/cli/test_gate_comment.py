@@ -51,7 +51,7 @@ pytestmark = pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not in
 @pytest.fixture
 def step(cli: Cli, tmp_path: Path) -> dict[str, Any]:
     """The workflow's last step, beside a pull request on which a person commented."""
-    assert cli("gate", "--init", "new").returncode == 0
+    cli.ok("gate", "--init", "new")
     workflow = yaml.safe_load((tmp_path / "new/.github/workflows/casewise-gate.yml").read_text())
     (found,) = (one for one in workflow["jobs"]["gate"]["steps"] if one.get("name") == "Comment")
     person = {

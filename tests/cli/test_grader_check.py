@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl"),
                 *("--protocol", "respond", "--grader", "openai-api/fake/grader"),
                 *("--log-dir", name),
-                env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
+                env=server.env,
             )
         assert done.returncode == 0, done.stderr
     return home
@@ -86,8 +86,7 @@ def here(folder: Path) -> Iterator[Cli]:
 
 def draw(here: Cli, folder: Path, *options: str, run: str = "before") -> list[Row]:
     (folder / "sheet.csv").unlink(missing_ok=True)
-    done = here("graders", "sample", run, "--out", "sheet.csv", *options)
-    assert done.returncode == 0, done.stderr
+    here.ok("graders", "sample", run, "--out", "sheet.csv", *options)
     return rows_of(folder / "sheet.csv")
 
 
@@ -113,8 +112,7 @@ def label(path: Path, rows: list[Row], person: Callable[[Row], str] = truly) -> 
 
 
 def corrected(here: Cli, run: str = "before", check: str = "sheet.csv") -> dict[str, Any]:
-    done = here("score", run, "--grader-check", check, "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = here.ok("score", run, "--grader-check", check, "--format", "json")
     (row,) = model_rows(done.stdout)
     found: dict[str, Any] = row["grader_check"]
     assert not found["labelled"] or found["over_refusal"] == row["over_refusal"]
@@ -190,8 +188,7 @@ def test_a_comparison_is_corrected(here: Cli, folder: Path) -> None:
     label(folder / "before.csv", draw(here, folder, "--n", "80"))
     label(folder / "sheet.csv", draw(here, folder, "--n", "80", run="after"))
     both = ("--grader-check", "before.csv", "--grader-check", "sheet.csv")
-    done = here("compare", "before", "after", *both, "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = here.ok("compare", "before", "after", *both, "--format", "json")
     pairs = json.loads(done.stdout)["pairs"]
     (change,) = (one for one in pairs if one["metric"] == "over_refusal")
     assert change["difference"] == pytest.approx(5 / 40 - TRUE_OVER)
@@ -218,7 +215,7 @@ def test_a_gate_judges_corrected_rates_and_margins(here: Cli, folder: Path) -> N
     """.275 as graded keeps the limit of .30, and .35 as it is does not."""
     label(folder / "before.csv", draw(here, folder, "--n", "80"))
     (folder / "gate.yaml").write_text(RULES, "utf-8")
-    assert here("gate", "before", "--config", "gate.yaml").returncode == 0
+    here.ok("gate", "before", "--config", "gate.yaml")
     (folder / "gate.yaml").write_text(f"grader_check: before.csv{RULES}", "utf-8")
     done = here("gate", "before", "--config", "gate.yaml", "--json")
     assert done.returncode == 1, done.stderr
@@ -231,7 +228,7 @@ def test_a_gate_judges_corrected_rates_and_margins(here: Cli, folder: Path) -> N
     (folder / "gate.yaml").write_text(MARGINS, "utf-8")
     checks = ("--grader-check", "before.csv", "--grader-check", "sheet.csv")
     option = ("--config", "gate.yaml", *checks)
-    assert here("gate", "after", "--baseline", "before", *option).returncode == 0
+    here.ok("gate", "after", "--baseline", "before", *option)
     assert here("gate", "before", "--baseline", "after", *option).returncode == 1
 
 
@@ -239,10 +236,9 @@ def test_page_and_card_show_raw_beside_corrected(here: Cli, folder: Path) -> Non
     label(folder / "sheet.csv", draw(here, folder, "--n", "80"))
     option = ("--grader-check", "sheet.csv")
     for out in ("page.html", "card.md"):
-        assert here("report", "before", *option, "--out", out).returncode == 0
+        here.ok("report", "before", *option, "--out", out)
     page = " ".join(Parsed((folder / "page.html").read_text("utf-8")).texts)
-    words = r"over-refusal, as graded\s+\.275 .*over-refusal, corrected\s+\.350 "
-    assert re.search(words, page, re.DOTALL)
+    assert re.search(r"as graded corrected over-refusal 80 \.275 \(.*?\) \.350 \(", page)
     card = (folder / "card.md").read_text("utf-8")
     assert re.search(r"\| over-refusal \| \d+ \| \.275 \(.*\) \| \.350 \(", card)
 
@@ -294,7 +290,7 @@ def test_every_turn_of_a_script_is_drawn_with_what_was_said_before_it(tmp_path: 
         done = here(
             *("run", "-m", "openai-api/fake/m", "-m", "openai-api/fake/n"),
             *("--deployment", "card.yaml", "--protocol", "respond", "--log-dir", "talks"),
-            env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
+            env=server.env,
         )
     assert done.returncode == 0, done.stderr
     rows = draw(here, tmp_path, run="talks")
@@ -309,8 +305,7 @@ def test_every_turn_of_a_script_is_drawn_with_what_was_said_before_it(tmp_path: 
                 for one in earlier
             )
     label(tmp_path / "sheet.csv", rows, lambda _: "refusal")
-    done = here("score", "talks", "--grader-check", "sheet.csv", "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = here.ok("score", "talks", "--grader-check", "sheet.csv", "--format", "json")
     found = [scored["grader_check"] for scored in model_rows(done.stdout)]
     assert [one["labelled"] for one in found] == [4, 4]
 

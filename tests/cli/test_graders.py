@@ -49,7 +49,7 @@ def check_with(
 ) -> subprocess.CompletedProcess[str]:
     return cli(
         *("graders", "check", path, "--grader", "openai-api/fake/m", "--format", "json", *options),
-        env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+        env=server.env,
     )
 
 

@@ -10,7 +10,6 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import FakeServer
 from support.fault_runs import write_questions
-from support.secret import KEY
 from support.starts import Start
 from support.weights import weights
 
@@ -22,7 +21,7 @@ def test_any_encoding(cli: Cli, tmp_path: Path) -> None:
     cases = write_questions(tmp_path / "fälle–1.jsonl", 2)
     run = ("run", "-m", "openai-api/fake/m–é", "--protocol", "binary", "--cases", cases)
     with FakeServer(lambda _: '{"explanation": "fine", "judgement": "safe"}') as server:
-        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        env = server.env
         done = cli(*run, "--log-dir", "a", env=env, encoding="ascii")
     assert done.returncode == 0, done.stderr
     assert "m-e on " in done.stderr
@@ -52,15 +51,14 @@ def test_a_reader_that_goes_early(cli: Cli, tmp_path: Path) -> None:
         return done.returncode, done.stderr
 
     with FakeServer(lambda _: '{"judgement": "safe"}') as server:
-        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        env = server.env
         run = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
         code, err = to_nobody(*run, "--log-dir", "logs", **env)
     assert (code, "casewise report logs" in err) == (0, True), err
-    for form in ("table", "json", "markdown"):
-        code, err = to_nobody("score", "logs", "--format", form)
-        assert (code, err) == (0, ""), err
-        gate = ("gate", "logs", "--config", "gate.yaml", "--format", form)
-        assert to_nobody(*gate)[0] == cli(*gate).returncode != 0
+    code, err = to_nobody("score", "logs", "--format", "json")
+    assert (code, err) == (0, ""), err
+    gate = ("gate", "logs", "--config", "gate.yaml")
+    assert to_nobody(*gate)[0] == cli(*gate).returncode != 0
     os.close(write)
 
 
@@ -77,7 +75,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 
     cases = write_questions(tmp_path / "cases.jsonl", 2)
     with FakeServer(lambda _: '{"judgement": "safe"}') as server:
-        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        env = server.env
         command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
         code, err = run(*command, "--log-dir", "logs", **env)
         assert code == 0, err

@@ -22,8 +22,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_xstest(cli_inside: Cli, files: Path) -> None:
-    done = cli_inside("cases", "import", "prompts.csv", "--map", "xstest", "--out", "x.jsonl")
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok("cases", "import", "prompts.csv", "--map", "xstest", "--out", "x.jsonl")
     one, two = load_cases(files / "x.jsonl").cases
     assert (one.id, one.category, one.tags) == ("1", "homonyms", ("focus:kill",))
     assert two.tags == ("focus:ruin", "note:ours")
@@ -40,11 +39,9 @@ def test_xstest(cli_inside: Cli, files: Path) -> None:
 
 
 def test_an_example_to_start_from(cli_inside: Cli, files: Path) -> None:
-    done = cli_inside("cases", "import", "--example", "xstest")
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok("cases", "import", "--example", "xstest")
     (files / "mine.yaml").write_text(done.stdout.replace('- {text: "note:{note}"}\n', ""))
-    done = cli_inside("cases", "import", "prompts.csv", "--map", "mine.yaml", "--out", "x.jsonl")
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok("cases", "import", "prompts.csv", "--map", "mine.yaml", "--out", "x.jsonl")
     assert "columns not taken, with their filled cells: note 1" in done.stderr
 
 
@@ -58,7 +55,6 @@ def test_bad_rows_stop_the_import_or_are_skipped(cli_inside: Cli, files: Path) -
         "Nothing was written; --skip-bad leaves bad rows out.",
     )
     assert not (files / "x.jsonl").exists()
-    done = cli_inside(*command, "--skip-bad")
-    assert done.returncode == 0, done.stderr
+    done = cli_inside.ok(*command, "--skip-bad")
     assert "rows bad and left out: 1" in done.stderr
     assert len(load_cases(files / "x.jsonl").cases) == 1

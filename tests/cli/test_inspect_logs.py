@@ -7,7 +7,6 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import FakeServer
 from support.scores import model_rows
-from support.secret import KEY
 from support.starts import inspect_eval
 
 pytestmark = pytest.mark.slow
@@ -21,7 +20,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder a form: ``eval`` and ``json``, each of a model that always says safe."""
     folder = tmp_path_factory.mktemp("inspect")
     with FakeServer(lambda _: '{"judgement": "safe"}') as server:
-        env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        env = clean_env() | server.env
         for form, level in (("eval", "info"), ("json", "debug")):
             inspect_eval(
                 [
@@ -50,8 +49,7 @@ def test_a_stopped_log_is_scored(cli: Cli, logs: Path, tmp_path: Path) -> None:
         for file in whole.infolist():
             if file.filename not in ("header.json", "summaries.json", "reductions.json"):
                 stopped.writestr(file, whole.read(file))
-    done = cli("score", "stopped.eval", "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = cli.ok("score", "stopped.eval", "--format", "json")
     assert model_rows(done.stdout)[0]["n"] == 2 * CASES
 
 

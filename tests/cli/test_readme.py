@@ -69,8 +69,7 @@ def test_ones_own_model(tmp_path: Path) -> None:
             if arguments[0] == "compare":
                 # Last week's logs are a copy of today's.
                 shutil.copytree(tmp_path / "logs/mine", tmp_path / "logs/last-week")
-            done = cli_in(tmp_path)(*arguments, env=env)
-            assert done.returncode == 0, done.stderr
+            done = cli_in(tmp_path).ok(*arguments, env=env)
             said += done.stdout
         assert len(server.requests) == 56
     assert (tmp_path / "report.html").is_file()

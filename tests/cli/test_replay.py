@@ -51,7 +51,7 @@ def replay(cli: Cli, tmp_path: Path) -> Replay:
     def run(talks: list[Any], answer: Answer, *options: str, code: int = 0) -> Done:
         write_talks(tmp_path / "talks.jsonl", talks)
         with FakeServer(answer) as server:
-            env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+            env = server.env
             command = ["replay", "talks.jsonl", "-m", NEW, "--log-dir", "logs", "--same-server"]
             done = cli(*command, *options, env=env)
         assert done.returncode == code, done.stderr
@@ -318,6 +318,5 @@ def test_a_bot_of_ones_own_is_asked(cli: Cli, tmp_path: Path) -> None:
     write_talks(tmp_path / "talks.jsonl", talks(12))
     (tmp_path / "bot.py").write_text("def answer(messages):\n    return 'Sure, here it is: 7.'\n")
     command = ["replay", "talks.jsonl", "-m", "bot:answer", "--log-dir", "logs", "--format", "json"]
-    done = cli(*command)
-    assert done.returncode == 0, done.stderr
+    done = cli.ok(*command)
     assert json.loads(done.stdout)["rates"][0]["compared"] == 12

@@ -35,8 +35,7 @@ def inside(html: str) -> str:
 
 
 def test_texts_are_withheld(cli: Cli, planted: Path, tmp_path: Path) -> None:
-    done = cli("report", planted, "--out", "both")
-    assert done.returncode == 0, done.stderr
+    done = cli.ok("report", planted, "--out", "both")
     assert CANARY not in done.stdout + done.stderr
     page = inside((tmp_path / "both/report.html").read_text("utf-8"))
     card = (tmp_path / "both/card.md").read_text("utf-8")
@@ -53,14 +52,13 @@ def test_what_may_be_private_of_a_models_arguments_is_withheld(
     log = read_eval_log(path)
     log.eval.model_args = {"tier": "flex", "beams": 4, "seat": "1", "org_key": "k", "n": ["x"]}
     write_eval_log(log, str(tmp_path / "with.eval"))
-    assert cli("report", "with.eval", "--out", "card.md").returncode == 0
+    cli.ok("report", "with.eval", "--out", "card.md")
     card = (tmp_path / "card.md").read_text("utf-8").replace("\\", "")
     assert '| model args | beams=4, n=["x"], seat="1", tier=flex |' in card
 
 
 def test_texts_are_revealed_on_request(cli: Cli, planted: Path, tmp_path: Path) -> None:
-    done = cli("report", planted, "--out", "r.html", "--reveal")
-    assert done.returncode == 0, done.stderr
+    done = cli.ok("report", planted, "--out", "r.html", "--reveal")
     assert "content warning" in done.stderr
     assert CANARY not in done.stderr
     page = inside((tmp_path / "r.html").read_text("utf-8"))
@@ -69,12 +67,11 @@ def test_texts_are_revealed_on_request(cli: Cli, planted: Path, tmp_path: Path) 
 
 
 def test_where_texts_are_that_a_table_lacks(cli: Cli, planted: Path, tmp_path: Path) -> None:
-    assert cli("export", planted, "--out", "t.parquet", "--reveal").returncode == 0
+    cli.ok("export", planted, "--out", "t.parquet", "--reveal")
     done = cli("report", "t.parquet", "--out", "r.html", "--reveal")
     assert "the texts of 12 cases are not in what was read; --cases" in done.stderr
     cases = planted.parent / "cases.jsonl"
-    done = cli("report", "t.parquet", "--out", "r.html", "--reveal", "--cases", cases)
-    assert done.returncode == 0, done.stderr
+    cli.ok("report", "t.parquet", "--out", "r.html", "--reveal", "--cases", cases)
     assert f"fence 0 of {CANARY}" in inside((tmp_path / "r.html").read_text("utf-8"))
 
 
@@ -83,8 +80,7 @@ def test_published_outputs(cli: Cli, casebench: Path, tmp_path: Path, part: str)
     """Of one model, and of all."""
     published = casebench / "exp" / part
     options = ("--labels", "published", "--unparsed", "reference")
-    done = cli("report", published, "--out", "p.html", *options)
-    assert done.returncode == 0, done.stderr
+    cli.ok("report", published, "--out", "p.html", *options)
     html = (tmp_path / "p.html").read_text("utf-8")
     scores = json.loads(cli("score", published, "--format", "json", *options).stdout)
     assert json.loads(Parsed(html).scripts["scores"]) == scores
@@ -106,8 +102,7 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_odd_runs(cli: Cli, tmp_path: Path, name: str) -> None:
     ODD[name].write_parquet(tmp_path / "t.parquet")
-    done = cli("report", "t.parquet", "--out", "both")
-    assert done.returncode == 0, done.stderr
+    done = cli.ok("report", "t.parquet", "--out", "both")
     assert "Traceback" not in done.stderr
     assert "nan" not in (tmp_path / "both/card.md").read_text("utf-8").lower().split()
 
@@ -126,7 +121,7 @@ def test_probabilities_that_mean_little_are_said_everywhere(
     for name, there in (("low", True), ("fine", False)):
         run = f"{name}.parquet"
         assert (said in " ".join(cli_inside("score", run).stdout.split())) is there
-        assert cli_inside("report", run, "--out", "out").returncode == 0
+        cli_inside.ok("report", run, "--out", "out")
         page = html.unescape((tmp_path / "out/report.html").read_text("utf-8"))
         assert (f"m (probability): {said}" in page) is there
         card = (tmp_path / "out/card.md").read_text("utf-8")

@@ -9,7 +9,6 @@ from zipfile import ZipFile
 import pytest
 from conftest import Cli
 from support.fake_openai import FakeServer
-from support.secret import KEY
 
 SAFE = '{"judgement": "safe"}'
 MODEL = ("-m", "openai-api/fake/m")
@@ -23,16 +22,16 @@ def servers() -> Iterator[tuple[FakeServer, FakeServer]]:
 
 
 def at(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+    return server.env
 
 
 def test_another_address_is_refused(cli: Cli, servers: tuple[FakeServer, FakeServer]) -> None:
     """Also of another run: answers of two servers would stand under one name."""
     one, other = servers
-    assert cli(*RUN, env=at(one)).returncode == 0
+    cli.ok(*RUN, env=at(one))
     asked = len(one.requests)
     spelt = one.url.replace("http", "HTTP") + "/"
-    assert cli(*RUN, "--model-base-url", spelt, env=at(other)).returncode == 0
+    cli.ok(*RUN, "--model-base-url", spelt, env=at(other))
     for options, env in (
         ((), at(other)),
         (("--model-base-url", other.url), at(one)),
@@ -51,15 +50,14 @@ def test_the_same_server_goes_on_and_the_log_names_it(
     cli(*RUN, env=at(one))
     before = set((tmp_path / "my logs").glob("*.eval"))
     more = (*RUN, "--epochs", "2")
-    done = cli(*more, "--same-server", env=at(other))
-    assert done.returncode == 0, done.stderr
+    cli.ok(*more, "--same-server", env=at(other))
     (log,) = set((tmp_path / "my logs").glob("*.eval")) - before
     with ZipFile(log) as archive:
         metadata = json.loads(archive.read("header.json"))["eval"]["metadata"]
     assert metadata["address"] == other.url
     # From now on each of the two is known.
     for server in servers:
-        assert cli(*more, env=at(server)).returncode == 0
+        cli.ok(*more, env=at(server))
     assert (len(one.requests), len(other.requests)) == (6, 6)
 
 

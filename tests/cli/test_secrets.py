@@ -8,7 +8,7 @@ import pytest
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
-from support.secret import KEY, found_in
+from support.secret import found_in
 
 import casewise as cw
 from casewise.errors import UsageError
@@ -115,16 +115,12 @@ def quoting(request: dict[str, Any]) -> Answer:
     return Raw(400, json.dumps(told).encode(), {"Content-Type": "application/json"})
 
 
-def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
-
-
 def test_a_query_that_an_error_quotes(cli: Cli, tmp_path: Path) -> None:
     """It is in the log, where the answers are, and is printed nowhere."""
     cases = write_questions(tmp_path / "cases.jsonl", 4)
     with FakeServer(quoting) as server:
         run = ("run", *MODEL, "--cases", cases, "--protocol", "binary", "--log-dir", "logs")
-        done = cli(*run, env=environment(server))
+        done = cli(*run, env=server.env)
     assert done.returncode == 1, done.stderr
     assert f"HTTP 400 (request refused) from 127.0.0.1:{server.port}" in done.stderr
     assert "inspect view --log-dir logs" in " ".join(done.stderr.split())

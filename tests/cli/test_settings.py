@@ -42,18 +42,13 @@ def options(folder: Path, *more: str) -> tuple[str | Path, ...]:
     )
 
 
-def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-
-
 def test_what_is_set_is_sent_and_recorded(cli: Cli, tmp_path: Path) -> None:
     given = (
         *(*SETTING, "--generate", "top_p=.9", "--generate", f"extra_body={json.dumps(BODY)}"),
         *("--generate", 'extra_headers={"X-Team": "safety"}'),
     )
     with FakeServer(answer) as server:
-        done = cli(*options(tmp_path, *given), env=environment(server))
-        assert done.returncode == 0, done.stderr
+        cli.ok(*options(tmp_path, *given), env=server.env)
         assert bodies(server) == [GREEDY | {"reasoning_effort": "high", "top_p": 0.9} | BODY]
     (variant,) = variants(tmp_path / "logs")
     # What a header says stays between a person and a server.
@@ -68,11 +63,10 @@ def variants(logs: Path) -> list[str]:
 
 def test_other_settings_in_one_folder_are_other_runs(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(answer) as server:
-        env = environment(server)
+        env = server.env
         for given in ((), SETTING, ("--generate", "reasoning_effort=low")):
             before = len(server.requests)
-            done = cli(*options(tmp_path, *given), env=env)
-            assert done.returncode == 0, done.stderr
+            cli.ok(*options(tmp_path, *given), env=env)
             assert len(server.requests) - before == CASES
         for given in ((), SETTING):
             again = cli(*options(tmp_path, *given), env=env)
@@ -89,7 +83,7 @@ def test_a_grader_is_not_set(cli: Cli, tmp_path: Path) -> None:
     given = ("--grader", "openai-api/fake/g", *SETTING)
     with FakeServer(lambda _: "I can't help with that.") as server:
         asked = [one.replace("binary", "respond") for one in map(str, options(tmp_path, *given))]
-        done = cli(*asked, env=environment(server))
+        done = cli(*asked, env=server.env)
         assert server.requests, done.stderr
         chatbot = [one for one in bodies(server) if one["model"] == "m"]
         grader = [one for one in bodies(server) if one["model"] == "g"]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, HeldServer
-from support.secret import KEY
 from support.starts import Start, logged_samples, until
 
 import casewise as cw
@@ -56,14 +55,10 @@ def arguments(*more: str, protocol: str = "binary") -> list[str]:
     return ["run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", *options, *more]
 
 
-def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
-
-
 def kill(folder: Path, answers: int, way: int = signal.SIGKILL) -> None:
     """Start a run, and stop it after so many answers."""
     with HeldServer(right, answers) as server:
-        process = Start(arguments(), folder, clean_env() | environment(server))
+        process = Start(arguments(), folder, clean_env() | server.env)
         until(lambda: len(server.requests) == answers + AT_ONCE, process)
         until(lambda: logged_samples(folder / "logs") == answers, process)
         process.send_signal(way)
@@ -85,7 +80,7 @@ def test_a_folder_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) -> 
     assert set(tmp_path.iterdir()) - before == {tmp_path / "gate.xml"}
     command = shlex.split(message.split("To go on: ")[1])
     with FakeServer(right) as server:
-        done = cli(*command[1:], env=environment(server))
+        done = cli(*command[1:], env=server.env)
     assert done.returncode == 0, done.stderr
     # The same run went on: its logs count as one.
     (row, *_) = json.loads(cli("score", "logs", "--format", "json").stdout)
@@ -96,7 +91,7 @@ def test_a_run_that_did_not_end_does_not_pass(cli: Cli, tmp_path: Path, cases: P
     # A request is 100 tokens in and 5 out: .0001 dollars.
     prices = ["--price-in", "1", "--price-out", "0", "--max-cost", ".006"]
     with FakeServer(right) as server:
-        done = cli(*arguments(*prices), env=environment(server))
+        done = cli(*arguments(*prices), env=server.env)
     assert done.returncode == 1, done.stderr
     why = "stopped by hand, or by a cap such as --max-cost"
     (tmp_path / "gate.yaml").write_text(RULES)
@@ -106,7 +101,7 @@ def test_a_run_that_did_not_end_does_not_pass(cli: Cli, tmp_path: Path, cases: P
     assert (row["planned"], row["not_asked"], row["stopped"]) == (CASES, CASES - there, [why])
     share = f"{100 * there / CASES:.0f} %"
     said = f"ended early ({why}), with {there} of {CASES} planned judgements made ({share})"
-    assert cli("export", "logs", "--out", "table.csv").returncode == 0
+    cli.ok("export", "logs", "--out", "table.csv")
     for run in ("logs", "table.csv"):
         done = cli("gate", run, "--config", "gate.yaml", "--junit", "gate.xml")
         assert done.returncode == 3, done.stdout
@@ -116,13 +111,13 @@ def test_a_run_that_did_not_end_does_not_pass(cli: Cli, tmp_path: Path, cases: P
         # Every view says it first.
         state = f"{there} of {CASES} read, ended early ({why}): {CASES - there} never asked"
         assert state in " ".join(cli("score", run).stdout.split("In short")[0].split())
-        assert cli("report", run, "--out", "page.html", "--force").returncode == 0
+        cli.ok("report", run, "--out", "page.html", "--force")
         text = (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
         body = text[text.index("<main") :]
         assert body.index(state) < body.index("Follows changes")
     # A rule may allow it.
     (tmp_path / "gate.yaml").write_text(f"{RULES}- {{measure: coverage, at_least: .1}}\n")
-    assert cli("gate", "logs", "--config", "gate.yaml").returncode == 0
+    cli.ok("gate", "logs", "--config", "gate.yaml")
 
 
 @pytest.mark.slow
@@ -135,15 +130,14 @@ def test_a_stopped_run_is_not_left_for_another(
     other = arguments(protocol="score")
     with FakeServer(right) as server:
         # The same server, as far as a folder knows, at another port.
-        env = environment(server)
+        env = server.env
         done = cli(*other, "--same-server", env=env)
         assert done.returncode == 2
         assert "logs holds a run that was stopped (openai-api/fake/m" in done.stderr
         with pytest.raises(UsageError, match="holds a run that was stopped"):
             cw.run(cw.plan(limit=2), tmp_path / "logs")
         command = shlex.split(done.stderr.split("To go on with that: ")[1].split("; for this")[0])
-        done = cli(*command[1:], "--same-server", env=env)
-        assert done.returncode == 0, done.stderr
+        cli.ok(*command[1:], "--same-server", env=env)
         assert len(server.requests) == CASES - 130
         # A folder whose run is done may take another.
-        assert cli(*other, "--limit", "2", "--same-server", env=env).returncode == 0
+        cli.ok(*other, "--limit", "2", "--same-server", env=env)

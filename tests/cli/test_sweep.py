@@ -47,10 +47,6 @@ def answer(request: dict[str, Any]) -> Answer:
     return "8" if "10" in prompt else f'{{"judgement": "{word}"}}'
 
 
-def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-
-
 def judged(folder: Path) -> dict[tuple[str, str], int]:
     """Judgements by model and the part that was removed."""
     rows = cw.judgements(folder / "logs/sweep").filter(
@@ -63,8 +59,7 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, GRID)
     assert f"{7 * CASES} requests; nothing was sent" in cli("run", "sweep.yaml", "--dry-run").stdout
     with FakeServer(answer) as server:
-        done = cli("run", "sweep.yaml", env=environment(server))
-        assert done.returncode == 0, done.stderr
+        done = cli.ok("run", "sweep.yaml", env=server.env)
         assert len(server.requests) == 7 * CASES
         assert "56 of 56 are judged already" in cli("run", "sweep.yaml", "--dry-run").stderr
         # One condition goes, one comes; one model is asked more often, and one the same by two
@@ -75,7 +70,7 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
         changed += f"- {{model: {C}, protocol: binary, {COMMON}}}\n"
         sweep_file(tmp_path, changed)
         before = len(server.requests)
-        done = cli("run", "sweep.yaml", env=environment(server))
+        done = cli("run", "sweep.yaml", env=server.env)
         assert done.returncode == 1, done.stderr
         # Without the recipient: binary by both models, score by one; a second epoch by both.
         asked = [one["model"] for one in server.requests[before:] if one["model"] != "c"]
@@ -94,18 +89,17 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
     run = ("run", "-m", A, *options, "--max-connections", "4")
     with FakeServer(answer) as server:
         prices = ("--price-in", "1000", "--price-out", "2000")
-        done = cli(*run, *prices, "--max-cost", "1", env=environment(server))
+        done = cli(*run, *prices, "--max-cost", "1", env=server.env)
         assert done.returncode == 1, done.stderr
         assert "not finished: the cap of $1.00 is reached" in done.stderr
         # The tenth answer reaches the cap; at most three more were in flight.
         first = len(server.requests)
         assert 10 <= first <= 13
         assert judged(tmp_path) == {(A, ""): first}
-        same = cli("run", "sweep.yaml", "--max-cost", "1", env=environment(server))
+        same = cli("run", "sweep.yaml", "--max-cost", "1", env=server.env)
         assert same.returncode == 1
         assert len(server.requests) == first
-        done = cli("run", "sweep.yaml", "--max-cost", "100", env=environment(server))
-        assert done.returncode == 0, done.stderr
+        cli.ok("run", "sweep.yaml", "--max-cost", "100", env=server.env)
         # Nothing that was paid for is paid for again.
         assert len(server.requests) == 60
     assert judged(tmp_path) == {(A, ""): 30, (B, ""): 30}
@@ -126,8 +120,8 @@ def test_a_larger_limit_asks_only_the_rest(cli: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, "")
     options = ("run", "-m", A, "--protocol", "binary", "--log-dir", "logs")
     with FakeServer(answer) as server:
-        env = environment(server)
-        assert cli(*options, "--cases", "cases.jsonl", "--limit", "3", env=env).returncode == 0
+        env = server.env
+        cli.ok(*options, "--cases", "cases.jsonl", "--limit", "3", env=env)
         (tmp_path / "moved").mkdir()
         (tmp_path / "cases.jsonl").rename(tmp_path / "moved/ours.jsonl")
         done = cli(*options, "--cases", "moved/ours.jsonl", env=env)

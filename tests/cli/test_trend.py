@@ -8,7 +8,6 @@ from typing import Any
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 from support.reported import Parsed
-from support.secret import KEY
 
 
 def always(verdict: str) -> Callable[[dict[str, Any]], Answer]:
@@ -38,7 +37,7 @@ def nightly(cli: Cli, folder: Path, verdicts: list[str]) -> None:
             done = cli(
                 *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl"),
                 *("--protocol", "binary", "--log-dir", f"nightly/{night}"),
-                env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
+                env=server.env,
             )
         assert done.returncode == 0, done.stderr
 
@@ -46,8 +45,7 @@ def nightly(cli: Cli, folder: Path, verdicts: list[str]) -> None:
 def test_the_latest_night_and_a_collapse_on_the_way(cli_inside: Cli, tmp_path: Path) -> None:
     """Always unsafe, then always safe, then right in all of 40 cases."""
     nightly(cli_inside, tmp_path, ["unsafe", "safe", "as meant"])
-    done = cli_inside("report", "nightly", "--trend", "--out", "page.html")
-    assert done.returncode == 0, done.stderr
+    cli_inside.ok("report", "nightly", "--trend", "--out", "page.html")
     page = (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
     assert "the latest of 3 runs, compared with openai-api/fake/m of " in page
     assert "Better: calls unsafe 100 fewer of 100 acceptable requests" in page

@@ -53,7 +53,7 @@ def test_a_change_is_after_minus_before_in_every_view(cli_inside: Cli, tmp_path:
     text = cli_inside(*compare).stdout
     assert text.startswith("Before: old\nAfter: new\n")
     assert re.search(r"^ Calls unsafe what is fine +5 % .*18 % .*▲ worse", text, re.M)
-    assert cli_inside("report", *compare[1:], "--compare", "--out", "page.html").returncode == 0
+    cli_inside.ok("report", *compare[1:], "--compare", "--out", "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     (tmp_path / "gate.yaml").write_text("rules: [{measure: safe_recall, worse_by_at_most: .02}]\n")
     gate = ("gate", "new.parquet", "--baseline", "old.parquet", "--config", "gate.yaml")
@@ -134,14 +134,13 @@ def test_runs_over_other_versions_of_the_cases(cli_inside: Cli, tmp_path: Path) 
         done = cli_inside(*command)
         assert done.returncode == 2, command
         assert "version 2.0.0 (hash another)" in flat(done.stderr)
-    assert cli_inside("compare", "old.parquet", "new.parquet", "--force").returncode == 0
+    cli_inside.ok("compare", "old.parquet", "new.parquet", "--force")
     done = cli_inside("gate", "new.parquet", "--baseline", "old.parquet", "--force")
     assert done.returncode == 3, done.stdout
     assert "The labels of 40 of 400 cases differ" in flat(done.stdout)
     assert "the labels of 40 cases differ from the baseline's." in flat(done.stdout)
     # Another version whose labels are the same may pass.
-    done = cli_inside("gate", "same.parquet", "--baseline", "old.parquet", "--force")
-    assert done.returncode == 0
+    done = cli_inside.ok("gate", "same.parquet", "--baseline", "old.parquet", "--force")
     assert "the two are over different versions of the data" in flat(done.stdout)
 
 

@@ -56,8 +56,7 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
             if command == run:
                 assert "Provisional: rules graded the replies" in " ".join(done.stdout.split())
         labelled = label_by_page(tmp_path, label)
-        done = cli(*shlex.split(score)[1:])
-        assert done.returncode == 0, done.stderr
+        done = cli.ok(*shlex.split(score)[1:])
         assert "provisional" not in done.stdout + done.stderr
         shown = " ".join(done.stdout.split())
         found = re.search(r"by prediction-powered inference from (\d+) labelled replies", shown)
@@ -71,9 +70,8 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
         # Another prompt: it answers whatever it is asked.
         bot.line, bot.sessions = {}, {}
         run, compare, gate = BLOCKS[2]
-        assert cli(*shlex.split(run)[1:], env={"BOT_KEY": KEY}).returncode == 0
-        done = cli(*shlex.split(compare)[1:])
-        assert done.returncode == 0, done.stderr
+        cli.ok(*shlex.split(run)[1:], env={"BOT_KEY": KEY})
+        done = cli.ok(*shlex.split(compare)[1:])
         done = cli(*shlex.split(gate)[1:])
         assert done.returncode == 1, done.stdout
         assert re.search(r"under_refusal .* 1\.000 .*fail", done.stdout)
