@@ -29,7 +29,7 @@ from casewise.cases import (
     write_cases,
 )
 from casewise.choices import PowerInputs, PowerTest, Split, UnreadPolicy
-from casewise.errors import InputError, UsageError, choose_from, first_line
+from casewise.errors import InputError, UsageError, choose_from
 from casewise.files import cache_dir, place_of
 from casewise.options import RunOptions, takes
 from casewise.sheets import (
@@ -65,7 +65,7 @@ Cases = PathText | Sequence[Case]
 """``starter``, ``casebench``, a file of cases, or cases."""
 
 Source = Any
-"""A judgement table (a frame of polars or pandas), or where judgements are: log folders, ``.eval``
+"""A judgement table (a frame of polars), or where judgements are: log folders, ``.eval``
 files, tables, and CASE-Bench output files; or several of them."""
 
 Files = PathText | Sequence[PathText]
@@ -727,33 +727,23 @@ def _read(source: Source, *, texts: bool = False, apart: bool = False) -> tables
 
 
 def _frame(frame: Any) -> pl.DataFrame:
-    """A judgement table in polars.
+    """A judgement table.
 
     Raises:
-        InputError: A column is missing, or holds what it can't.
+        InputError: A column is missing.
         UsageError: Neither a table nor a path.
     """
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
-    in_polars = isinstance(frame, pl.DataFrame)
-    if not in_polars and not (hasattr(frame, "astype") and hasattr(frame, "columns")):
+    if not isinstance(frame, pl.DataFrame):
         raise UsageError(
-            f"judgements can't be read from a {type(frame).__name__}: give a table of polars or "
-            "pandas, the path of a log folder or file, or several"
+            f"judgements can't be read from a {type(frame).__name__}: give a table of polars (of "
+            "pandas: polars.from_pandas), the path of a log folder or file, or several"
         )
-    columns = list(frame.columns)
-    lacking = [name for name in tables.SCHEMA if name not in columns]
+    lacking = [name for name in tables.SCHEMA if name not in frame.columns]
     if lacking:
         raise InputError("not a judgement table: a column is missing", field=lacking[0])
-    if isinstance(frame, pl.DataFrame):
-        return frame.select(*tables.SCHEMA)
-    # Pandas has a number, NaT or NA of its own where nothing is.
-    filled = frame.astype(object).where(frame.notna(), None)
-    try:
-        given = {name: pl.Series(filled[name].to_list(), strict=False) for name in tables.SCHEMA}
-        return pl.DataFrame(given).cast(pl.Schema(tables.SCHEMA))
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        raise InputError(f"not a judgement table: {first_line(error)}") from None
+    return frame.select(*tables.SCHEMA)
 
 
 def _checks(files: Files, *tables: pl.DataFrame) -> tuple[replies.CheckFile, ...]:

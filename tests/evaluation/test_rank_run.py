@@ -59,17 +59,13 @@ JUDGES: dict[str, tuple[Callable[[str], str], float, float]] = {
 
 def judge(request: dict[str, Any]) -> str:
     prompt = str(request["messages"][-1]["content"])
-    if "Situation A" in prompt:
-        letter = JUDGES[str(request["model"])][0](prompt)
-        return json.dumps({"explanation": "It is so.", "answer": letter})
-    # As a judge by score: the ward 7, the forum 7 for "two", else 3. So one pair is a tie.
-    score = 7 if "ward of" in prompt or "query two" in prompt else 3
-    return json.dumps({"explanation": "It is so.", "judgement": score})
+    letter = JUDGES[str(request["model"])][0](prompt)
+    return json.dumps({"explanation": "It is so.", "answer": letter})
 
 
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the logs of every judge under ``rank``, and of one under ``score``."""
+    """A folder with the logs of every judge under ``rank``."""
     folder = tmp_path_factory.mktemp("ranked")
     write_pairs(folder / "cases.jsonl")
     models = [text for name in JUDGES for text in ("-m", f"openai-api/fake/{name}")]
@@ -80,10 +76,6 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         again = cli_in(folder)(*run, *models, "--protocol", "rank", env=server.env)
         assert again.returncode == 0, again.stderr
         assert len(server.requests) == len(JUDGES) * 3 * 2  # and none of them twice
-        done = cli_in(folder)(
-            *run, *models[:2], "--protocol", "score", "--samples", "1", env=server.env
-        )
-        assert done.returncode == 0, done.stderr
     return folder
 
 
@@ -95,20 +87,13 @@ def records(folder: Path, *more: str) -> list[dict[str, Any]]:
 
 
 def test_the_measures_of_a_known_bias_are_exact(ranked: Path) -> None:
-    rows = [one for one in records(ranked) if one["protocol"] == "rank" and "of" not in one]
+    rows = [one for one in records(ranked) if one["protocol"] == "rank"]
     found = {one["model"]: one for one in rows}
     for name, (_, right, same) in JUDGES.items():
         record = found[f"openai-api/fake/{name}"]
         assert record["ranked_as_labels"] == pytest.approx(right)
         assert record["same_in_both_orders"] == pytest.approx(same)
         assert (record["n"], record["queries"], record["coverage"]) == (3, 3, 1.0)
-
-
-def test_the_same_pairs_are_ranked_by_a_judges_score(ranked: Path) -> None:
-    (beside,) = [one for one in records(ranked) if one.get("of") == "score"]
-    # Right on "one" (margin 1), equal on "two" (margin .25): (1 + .25 / 2) / 1.25.
-    assert beside["ranked_as_labels"] == pytest.approx(0.9)
-    assert beside["same_in_both_orders"] is None
 
 
 def test_a_gate_holds_it_to_a_limit(ranked: Path) -> None:

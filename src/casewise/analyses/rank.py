@@ -8,16 +8,12 @@ from casewise.results import Scores
 
 @analysis
 def rank(scores: Scores) -> Analysis:
-    """Models that ranked two contexts, and judges whose numbers rank the same pairs."""
+    """Models that ranked two contexts."""
     return Analysis(
         "rank",
         "Which of two contexts of a query is the more appropriate",
         "Which of two contexts of a query does the model find more appropriate?",
-        [
-            Line(one.condition, (of and f"by its {of}") or "asked", one.n, one.measures)
-            for one in scores.ranked
-            for of in [one.condition.of]
-        ],
+        [Line(one.condition, "", one.n, one.measures) for one in scores.ranked],
         "A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do.",
         shown=[measure.name for measure in measures() if Family.PAIRS in measure.of],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,38 +151,47 @@ def replay(
     result = run_with_progress(plan.cells, folder, start.pop("max_cost", None), **start)
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
-    table = judgement_files.read_paths([Path(path) for path in result.logs]).table
     # As the logs name them: a bot's file is none of its results.
-    names = [cell.model for cell in plan.cells]
-    after, *others = (replies.ReplayedReplies(one, table.filter(model=one)) for one in names)
-    old = [(id, str(one.status), one.response_class) for id, one in graded.items()]
-    schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String)
-    before = [*others, replies.ReplayedReplies(None, polars.DataFrame(old, schema, orient="row"))][
-        0
-    ]
-    turns = [
-        (id, one.conversation, one.line, one.user, one.case.category) for id, one in found.items()
-    ]
+    replied = _replied(result.logs, [cell.model for cell in plan.cells])
+    after, before, *_ = (*replied, _recorded(graded))
     report = replies.compare_replies(
-        *(turns, after, before),
+        *(_turns(found), after, before),
         file=file.name,
         conversations=prefixes.conversations,
         left_out=left_out,
     )
-    rows = report.rows
-    write_atomically(
-        folder / replies.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
-    )
+    to = folder / replies.REPLAY_TABLE
+    write_atomically(to, csv_text(report.rows.columns, report.rows.iter_rows()).encode())
     texts = _texts(report, found, before.rows, after.rows) if reveal else {}
     print_as(format, reporting.replay_sheet(report, texts))
     cuts = (
-        results.cut_note(str(one.name), results.count_cut(one.rows), acts=True)
-        for one in (after, *others)
+        results.cut_note(str(one.name), results.count_cut(one.rows), acts=True) for one in replied
     )
     note_all(filter(None, cuts))
     note_all(fault_lines(result))
-    note(f"each turn and its classes: {folder / replies.REPLAY_TABLE}; logs: {folder}")
+    note(f"each turn and its classes: {to}; logs: {folder}")
     end(result, folder)
+
+
+def _replied(logs: Iterable[str | Path], models: Iterable[str]) -> list[replies.ReplayedReplies]:
+    """Replies of each model in the logs."""
+    table = judgement_files.read_paths([Path(path) for path in logs]).table
+    return [replies.ReplayedReplies(one, table.filter(model=one)) for one in models]
+
+
+def _recorded(graded: Mapping[str, protocols.Graded]) -> replies.ReplayedReplies:
+    """The file's own replies."""
+    rows = [(id, str(one.status), one.response_class) for id, one in graded.items()]
+    schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String)
+    return replies.ReplayedReplies(None, polars.DataFrame(rows, schema, orient="row"))
+
+
+def _turns(
+    found: Mapping[str, transcripts.Prefix],
+) -> list[tuple[str, str, int, str | None, str | None]]:
+    return [
+        (id, one.conversation, one.line, one.user, one.case.category) for id, one in found.items()
+    ]
 
 
 def _find_turns(

@@ -56,8 +56,6 @@ class RunCondition(Mapping[str, str | None]):
     dataset_hash: str | None = None
     dataset_version: str | None = None
     run_id: str | None = None
-    of: str | None = None
-    """Model that a baseline is made from; None of other runs."""
     wording: str | None = None
     """Variant to the letter, where another order or version wrote it."""
 

@@ -106,15 +106,9 @@ def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
         for one in opened
     ]
     title = f"Against {wording(*scores).against} (labels: {rules}; unread answers: {policies})"
-    heads = (*map(whole_title, scores), *map(_baseline, baselines))
+    names = (one.condition.model.removeprefix("baseline:").replace("-", " ") for one in baselines)
+    heads = (*map(whole_title, scores), *names)
     return Table([Column("measure"), *figures(Kind.ESTIMATE, *heads)], rows, title, " ".join(notes))
-
-
-def _baseline(score: Score) -> str:
-    """A baseline's name in plain words, and whose answers it is made from."""
-    name = score.condition.model.removeprefix("baseline:").replace("-", " ")
-    of = score.condition.of
-    return name if of is None else f"{name}: {of} ({score.condition.text})"
 
 
 Pinned = tuple[str, tuple[str, ...]]

@@ -270,7 +270,6 @@ class Score(Shown):
             record |= {PROVISIONAL: self.is_provisional}
             record |= {"notes": [rules_note()]} if self.is_provisional else {}
         record |= {name: value for name, value in self.condition.items() if name not in record}
-        record |= {"of": self.condition.of} if self.condition.of is not None else {}
         if self.correction is not None:
             record["grader_check"] = correction_record(self.correction)
         return record | {"statuses": self.statuses, "cut": self.cut}
@@ -537,8 +536,7 @@ class Scores(Result[Score]):
     calibrate: bool = False
     """True if recalibration was asked for."""
     ranked: tuple[Score, ...] = ()
-    """Models that were asked which of two contexts is the more appropriate, and judges whose
-    numbers rank the same pairs."""
+    """Models that were asked which of two contexts is the more appropriate."""
     logs: tuple[RunRecord, ...] = ()
     """What logs say of the runs, where a trend was asked for."""
 
@@ -660,12 +658,9 @@ def score_table(
         logs: What logs say of the runs, for a trend.
     """
     scoring = scoring or Scoring()
-    ranked: Sequence[Score] = ()
-    if table["twin_id"].count():
-        from casewise.results.ranked import ranked_pairs
-
-        ranked = ranked_pairs(table, scoring, by)
-        table = table.filter(pl.col("twin_id").is_null())
+    pairs = table.filter(pl.col("twin_id").is_not_null())
+    ranked = score_conditions(pairs, scoring, by)
+    table = table.filter(pl.col("twin_id").is_null())
     checks = checks if by is None else ()
     rows = tuple(
         score
