@@ -49,9 +49,8 @@ def answer(request: dict[str, Any]) -> Answer:
 
 def judged(folder: Path) -> dict[tuple[str, str], int]:
     """Judgements by model and the part that was removed."""
-    rows = cw.judgements(folder / "logs/sweep").filter(
-        protocol="binary", delivery="judge", status="ok"
-    )
+    rows = cw.judgements(folder / "logs/sweep").filter(protocol="binary", delivery="judge")
+    rows = rows.filter(pl.col("status") != "error")
     return Counter(rows.select("model", pl.col("ablation").fill_null("")).rows())
 
 
