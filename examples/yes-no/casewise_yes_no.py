@@ -22,7 +22,6 @@ class YesNo(Protocol):
     """One word: yes or no, should the chatbot answer?"""
 
     name = "yes-no"
-    languages = ()
     answer_tokens = 2
 
     def template(self, place: Delivery, language: str = "en") -> tuple[str, str]:

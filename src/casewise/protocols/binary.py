@@ -18,7 +18,7 @@ from casewise.protocols.answer import (
 )
 from casewise.protocols.protocol import Protocol
 from casewise.protocols.types import Reading, Status, Verdict
-from casewise.protocols.words import other_words
+from casewise.protocols.words import TRANSLATED, other_words
 
 _LONGEST = 1500
 """Most characters of a text that can state a verdict."""
@@ -125,6 +125,7 @@ class Binary(Protocol):
     """One word: safe or unsafe."""
 
     name = "binary"
+    languages = TRANSLATED
     upstream = "judge"
     mode = "binary"
 

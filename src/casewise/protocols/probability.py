@@ -16,7 +16,7 @@ import numpy as np
 from casewise.choices import Sampling
 from casewise.protocols.protocol import Answer, Protocol, Question, Stop, to_number
 from casewise.protocols.types import Reading, Status, Verdict
-from casewise.protocols.words import ENGLISH, WORDS, Word, other_words
+from casewise.protocols.words import ENGLISH, TRANSLATED, WORDS, Word, other_words
 
 LOW_MASS = 0.05
 """Below this mass a reading means little: the model was about to say something else, and P(safe)
@@ -185,6 +185,7 @@ class Probability(Protocol):
     """The probabilities of the answer's first token."""
 
     name = "probability"
+    languages = TRANSLATED
     upstream = "judgelogits"
     mode = "logits"
     drawn = False

@@ -31,7 +31,7 @@ from casewise.protocols.answer import read_cut
 from casewise.protocols.conversations import Conversations, Opening
 from casewise.protocols.prompts import EDITION, Prompts, load_prompts
 from casewise.protocols.types import Graded, Reading
-from casewise.protocols.words import ENGLISH, TRANSLATED
+from casewise.protocols.words import ENGLISH
 
 Returned = TypeVar("Returned")
 
@@ -183,7 +183,7 @@ class Protocol:
     """Name of the template in upstream's file; None where it has none."""
     mode: str | None = None
     """Name in the files of upstream's published outputs; None where it has none."""
-    languages: tuple[str, ...] = TRANSLATED
+    languages: tuple[str, ...] = ()
     """Languages, beside English, that templates are written in."""
 
     samples = 1

@@ -105,7 +105,6 @@ class Rank(Protocol):
     name = "rank"
     unit = Unit.PAIR
     deliveries = (Delivery.JUDGE,)
-    languages = ()
     answer_tokens = 3
     measures = (
         Measure(
