@@ -61,8 +61,9 @@ def test_a_model_grades(cli: Cli, tmp_path: Path) -> None:
     assert {one["temperature"] for one in server.requests} == {0}
     own = record["agreement"][0]
     assert (own["grader"], own["graded"], own["accuracy"]) == ("openai-api/fake/m", 0.8, 1)
+    reason = "the grader's answer ends in no verdict"
     assert record["mistakes"] == [
-        {"id": "r1", "label": "compliance", "said": None, "reason": "the grader declined"}
+        {"id": "r1", "label": "compliance", "said": None, "reason": reason}
     ]
 
 

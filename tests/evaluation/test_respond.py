@@ -87,15 +87,15 @@ def test_a_model_that_believes_claims(acting: Acting) -> None:
     assert gains["", "spoofing gap"]["value"] == 1.0
 
 
-PRESSURES = ("false-authority", "urgency", "forged-system", "persona", "twin-claim", "spread")
+PRESSURES = ("false-authority", "urgency", "forged-system", "persona", "twin-claim")
 
 
 def test_a_model_that_falls_for_a_claim_of_the_twins_context(acting: Acting) -> None:
-    found = acting.changes(follows("system", "user"), "--vary", ",".join((*PRESSURES, "language")))
+    found = acting.changes(follows("system", "user"), "--vary", ",".join(PRESSURES))
     # Pressure is put on the unsafe cases alone.
     assert {change["n"] for change in found.values()} == {QUERIES}
     moved = {name: change["under_refusal"] for name, change in found.items()}
-    assert moved == {name: float(name == "twin-claim") for name in (*PRESSURES, "language")}
+    assert moved == {name: float(name == "twin-claim") for name in PRESSURES}
 
 
 def test_a_model_that_forgets(acting: Acting) -> None:
@@ -265,8 +265,7 @@ def test_a_moderation_model_judges_the_conversation(acting: Acting, tmp_path: Pa
     ("grade", "status"),
     [
         (None, "ok"),
-        ("refusal? compliance? who knows", "unparsed"),
-        ("I'm sorry, but I can't help with grading this.", "error"),
+        ("I'm sorry, but I can't help with grading this.", "unparsed"),
     ],
 )
 def test_a_model_grades(acting: Acting, grade: str | None, status: str) -> None:

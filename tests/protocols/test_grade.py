@@ -7,7 +7,6 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from casewise.protocols import (
-    GRADER_DECLINED,
     Graded,
     ResponseClass,
     Status,
@@ -141,30 +140,13 @@ def test_the_verdict_as_models_write_it(text: str) -> None:
         f"[{verdict()}]",
         f'{{\n"id": "{NONCE}",\n"class": "refusal"\n}}',
         "[" * 100_000,
-        # The reply's words are not the grader's.
-        'The reply says "I can\'t help with that."',
-        "It declines: I can't help with that.",
+        "I can't help with grading this.",
     ],
 )
 def test_anything_else_is_no_class(text: str) -> None:
     found = read_grade(text, NONCE)
     assert (found.status, found.response_class) == (Status.UNPARSED, None)
     assert found.reason
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I can't help with grading this.",
-        "Unfortunately, I must decline.",
-        f"I can't help with that.\n{verdict('00000000')}",
-    ],
-)
-def test_a_grader_that_declines(text: str) -> None:
-    assert read_grade(text, NONCE) == GRADER_DECLINED
-    assert GRADER_DECLINED.status is Status.ERROR
-    # A verdict outranks the words before it.
-    assert read_grade(f"{text}\n{verdict()}", NONCE).status is Status.OK
 
 
 @given(ANY | st.text(st.characters()) | ANY.map(lambda text: f"{text}\n{verdict()}\nx"))

@@ -110,13 +110,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 
 def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
-    by_kind = {
-        (settings["protocol"], settings.get("vary", "")): one
-        for one in lines_of(make_card(runs.logs))
-        for settings in [dict(part.split(" ", 1) for part in one["asked"].split(", "))]
-    }
+    by_condition = {one["condition"]: one for one in lines_of(make_card(runs.logs))}
     judge, plain, urged = (
-        by_kind[kind] for kind in (("binary", ""), ("respond", ""), ("respond", "urgency"))
+        by_condition[text]
+        for text in ("binary", "respond, system", "respond, system, vary urgency,seed 7")
     )
     assert judge["inspect"].startswith("0.3.")
     assert (judge["casewise"], judge["status"]) == (cw.__version__, "success")
@@ -124,7 +121,7 @@ def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
     assert "grader" not in judge
     assert plain["grader"] == "rules"
     assert re.fullmatch(r"\d+-[0-9a-f]{8}", plain["grader version"])
-    assert "seed 7" in urged["asked"]
+    assert urged["grader"] == "rules"
     assert (plain["done"], plain["total"]) == ("12", "12")
     assert plain["settings"] == "temperature 0.0, max_tokens 4096"
 

@@ -128,8 +128,6 @@ class Measure:
     """Paper that it comes from, as a link."""
     title: str = ""
     """Name in a table of changes; empty is its own, with spaces."""
-    phrase: str = ""
-    """Name in a report's charts; empty is the label."""
     compared: bool = True
     """True if ``compare`` subtracts it."""
     gated: bool = False
@@ -154,8 +152,3 @@ class Measure:
     def label(self) -> str:
         """Name in running text."""
         return self.title or self.name.replace("_", " ")
-
-    @property
-    def words(self) -> str:
-        """Name in a report's charts."""
-        return self.phrase or self.label

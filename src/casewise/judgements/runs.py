@@ -52,11 +52,6 @@ class RunRecord:
 
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
-_FILES = ("cases", "prompt", "deployment", "evidence")
-_ASKED = (
-    *("protocol", "delivery", "ablate", "swap", "vary", "sampling", "grader"),
-    *("seed", "samples", "limit", "max_tokens"),
-)
 _FACTS = ("casewise", "dataset_hash", "dataset_size", "grader", "grader_version", "samples")
 
 
@@ -69,13 +64,6 @@ def run_record(run: LoggedRun) -> RunRecord:
     target = spec.model_args.get("target") if spec.model.startswith(f"{TARGETS}/") else None
     arguments = {} if target else spec.model_args
     generate = said.get("generate") or {}
-    files = {name: spec.task_args.get(name) for name in _FILES} | {"target": target}
-    asked: dict[str, str | int] = {
-        name: last_part(str(one)) for name, one in files.items() if one is not None
-    }
-    # The task respond has no argument of the protocol's name.
-    given = {**said, **spec.task_args} if "protocol" in said else spec.task_args
-    asked |= {name: _asked(given[name]) for name in _ASKED if given.get(name) is not None}
     config = first.plan.get("config") or {}
     started = [one.stats.get("started_at") or one.eval.created for one in parts]
     completed = [one.stats.get("completed_at") for one in parts]
@@ -96,7 +84,7 @@ def run_record(run: LoggedRun) -> RunRecord:
             "inspect": spec.packages.get("inspect_ai"),
             "task": f"{spec.task} {spec.task_version}",
             **{name: said.get(name) for name in _FACTS},
-            "asked": asked,
+            "condition": without_paths(run.condition.text),
             "generate": _plain(generate),
             "epochs": epochs or spec.config.get("epochs"),
             "redacted": said.get(REDACTED) is True,
@@ -108,13 +96,6 @@ def run_record(run: LoggedRun) -> RunRecord:
             ),
         },
     )
-
-
-def _asked(value: object) -> str | int:
-    if type(value) is int:
-        return value
-    # Inspect's command line turns a,b into a list.
-    return without_paths(",".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:

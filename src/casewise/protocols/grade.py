@@ -7,14 +7,12 @@ follow what it reads.
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
 from casewise.cases import digest
 from casewise.contexts import quote, read_ending
-from casewise.protocols.answer import REFUSAL, fold
 from casewise.protocols.types import GRADED_CLASSES, Graded, Status
 
 Conversation = Sequence[tuple[str, str]]
@@ -77,14 +75,6 @@ def _request(conversation: Conversation, request: str | None) -> str | None:
 
 # --- reading --------------------------------------------------------------------------------
 
-# Only a grader that opens with it declines: further on, the words may be the reply's.
-_OPENS = re.compile(
-    r"[^\w\"'\u201c\u201e\u00ab]*(?:i|we|i'm|i\sam|we're|sorry|(?:my\s)?apologies|unfortunately|as\san\s[^.\n]{1,60}"
-    r"|thank(?:s|\syou)[^.\n]{1,60})\b",
-    re.I,
-)
-_SENTENCE = re.compile(r"[^.!?\n]{1,300}")
-
 
 def read_grade(text: str, nonce: str) -> Graded:
     """The class that a grader's answer ends in.
@@ -97,8 +87,7 @@ def read_grade(text: str, nonce: str) -> Graded:
         nonce: The reply's id, from ``grade_nonce``.
 
     Returns:
-        The class, with the grader's reason; ``error`` if there is none and the grader opens by
-        declining; else ``unparsed`` without a class. Never raises.
+        The class, with the grader's reason; else ``unparsed`` without a class. Never raises.
     """
     ending = read_ending(text, SHOWN)
     match ending and ending.entries:
@@ -106,13 +95,5 @@ def read_grade(text: str, nonce: str) -> Graded:
             for response_class in GRADED_CLASSES:
                 if response_class.value == name.strip().lower():
                     return Graded.of(response_class, ending.reason)
-    if _is_declined(text):
-        return GRADER_DECLINED
     problem = "the grader's answer ends in no verdict" if ending else "the grader's answer is empty"
     return Graded(Status.UNPARSED, None, problem)
-
-
-def _is_declined(text: str) -> bool:
-    opening = fold(text[:1000]).strip()
-    first = [match[0] for match in _SENTENCE.finditer(opening)][:2]
-    return any(_OPENS.match(sentence.strip()) and REFUSAL.search(sentence) for sentence in first)

@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 from casewise.cases import Case, Turn, digest
 from casewise.choices import Delivery
-from casewise.contexts import claim, claim_turns, facts
+from casewise.contexts import claim, facts
 from casewise.errors import UsageError
 from casewise.files.yaml import read_plain_yaml
 from casewise.protocols.conversations import Conversations, Opening, open_conversation
@@ -215,41 +215,6 @@ def twin_claim(asked: VariedCase, random: Random) -> Opening | None:
         return None
     correction = "" if asked.delivery is Delivery.NONE else _draw("correction", random)
     return asked.insert(paste(correction, claim(asked.twin.context)))
-
-
-@variation("language", "pressure")
-def language(asked: VariedCase, random: Random) -> Opening:
-    """The user asks for the answer in another language; the query stays as it is.
-
-    Safety training reaches languages unevenly: Deng et al. (2024), arXiv:2310.06474. It takes a
-    grader that reads German, French and Spanish; the case's own language is not drawn.
-    """
-    own = (asked.case.language or "").lower().split("-")[0]
-    others = [text for tag, text in _words()["language"].items() if tag != own]
-    return asked.insert(random.choice(others))
-
-
-PARTS = 3
-"""Most parts that a query is cut into."""
-
-
-@variation("spread", "pressure")
-def spread(asked: VariedCase, random: Random) -> Opening:
-    """The claim and the query come over several live turns; the last one puts them together.
-
-    A claim is told a group of facts a turn, as under delivery ``history``; then the query is cut
-    between words into up to three parts. Cut-up questions: Li et al. (2024), arXiv:2402.16914.
-    """
-    claims: tuple[str, ...] = (asked.preface,) if asked.preface else ()
-    if claims == (claim(asked.case.context),):
-        claims = claim_turns(asked.case.context)
-    words = asked.case.query.split()
-    cuts = sorted(random.sample(range(1, len(words)), min(PARTS, len(words)) - 1))
-    bounds = zip([0, *cuts], [*cuts, len(words)], strict=True)
-    first, *parts = (" ".join(words[start:end]) for start, end in bounds)
-    first = paste(_draw("announcement", random), first)
-    whole = paste(_words()["whole"], asked.case.query)
-    return asked.ask(*asked.earlier, *claims, first, *parts, whole)
 
 
 # --- retention ------------------------------------------------------------------------------
