@@ -77,17 +77,3 @@ def test_other_settings_in_one_folder_are_other_runs(cli: Cli, tmp_path: Path) -
     ]
     rows = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert sorted(one["safe_recall"] for one in rows) == [0, 0, 1]
-
-
-def test_a_grader_is_not_set(cli: Cli, tmp_path: Path) -> None:
-    given = ("--grader", "openai-api/fake/g", *SETTING)
-    with FakeServer(lambda _: "I can't help with that.") as server:
-        asked = [one.replace("binary", "respond") for one in map(str, options(tmp_path, *given))]
-        done = cli(*asked, env=server.env)
-        assert server.requests, done.stderr
-        chatbot = [one for one in bodies(server) if one["model"] == "m"]
-        grader = [one for one in bodies(server) if one["model"] == "g"]
-    assert [one["reasoning_effort"] for one in chatbot] == ["high"]
-    assert grader
-    assert all("reasoning_effort" not in one for one in grader)
-    assert variants(tmp_path / "logs") == ["greedy;reasoning_effort=high"]

@@ -17,8 +17,6 @@ STRANGERS = ROOT.parent / "shared/data/strangers"
 HALF = "\ud83d"
 JUDGED = '{"judgement": "unsafe", "explanation": "x"}'
 USAGE = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
-RESPOND = ("--protocol", "respond", "--log-dir", "logs")
-
 Responder = Callable[[int], Answer]
 """Answer to a request by its number, from 0."""
 

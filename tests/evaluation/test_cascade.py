@@ -9,7 +9,7 @@ import pytest
 from conftest import Cli
 from support.actors import REFUSAL, asked, text_of, write_cases
 from support.fake_openai import FakeServer
-from support.replayed import NEW, conversation, of_model, query, refusing, write_talks
+from support.replayed import conversation, query, write_talks
 from support.scores import model_rows
 
 import casewise as cw
@@ -113,23 +113,3 @@ def test_replies_given_elsewhere(cli: Cli, tmp_path: Path) -> None:
     # A reason of the rules is their own; a model's may quote the reply.
     shown = table.filter(pl.col("explanation").str.starts_with("[withheld"))
     assert shown["graded_by"].to_list() == [JUDGE] * 2
-
-
-def test_a_replay_grades_what_is_doubted_of_old_and_new(cli: Cli, tmp_path: Path) -> None:
-    talks = [conversation(number, refused=True) for number in range(8)]
-    for talk in talks[:2]:
-        talk["messages"][-1]["content"] = VAGUE
-    write_talks(tmp_path / "talks.jsonl", talks)
-
-    def new(request: dict[str, Any]) -> str:
-        return VAGUE if asked(request) == "7" else refusing(range(8))(request)
-
-    with FakeServer(of_model(new=new, judge=grade)) as server:
-        command = ("replay", "talks.jsonl", "-m", NEW, "--log-dir", "logs", "--grader", BOTH)
-        done(cli, *command, server=server)
-        assert (len(to(server, "new")), len(to(server, "judge"))) == (8, 3)
-        done(cli, *command, server=server)
-        assert len(to(server, "new")) == 8, "a second start asks again"
-    rows = pl.read_csv(tmp_path / "logs" / "replay.csv").sort("line")
-    assert rows["before_response_class"].to_list() == ["partial"] * 2 + ["refusal"] * 6
-    assert rows["after_response_class"].to_list() == ["refusal"] * 7 + ["partial"]

@@ -13,8 +13,6 @@ from support.fake_openai import HeldServer
 from support.fault_runs import write_questions
 from support.starts import Start, until, until_held
 
-import casewise as cw
-
 CASES = 100
 STOP_AT = 60
 """Judgements after which a run is stopped: a multiple of ten, since progress is told in tenths."""
@@ -126,26 +124,6 @@ def test_a_full_disk(cli: Cli, tmp_path: Path, server: Held) -> None:
         assert again.returncode == 0, again.stderr
         assert "To go on:" not in cli("score", "my logs").stderr
         assert len(server.requests) == sent + CASES - kept
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*the run ended early")
-def test_scores_of_a_run_that_was_killed(cli: Cli, tmp_path: Path) -> None:
-    """All that was answered is scored, by a reader that changes nothing."""
-    write_questions(tmp_path / "cases.jsonl", 300)
-    with Held(210) as server:
-        process = start(tmp_path, server)
-        until_held(process, server, tmp_path / "my logs", AT_ONCE)
-        process.kill()
-        process.wait()
-        server.free.set()
-        assert cw.judgements(tmp_path / "my logs").height == 210
-        redacted = cli("export", "my logs", "--to", "redacted-logs", "--out", "redacted")
-        assert redacted.returncode == 0, redacted.stderr
-        command = cli("score", "my logs").stderr.split("a run ended early. To go on:\n")[1].strip()
-        again = cli(*shlex.split(command)[1:], env=server.env)
-        assert again.returncode == 0, again.stderr
-        assert len(server.requests) == 300 + AT_ONCE
 
 
 @pytest.mark.slow

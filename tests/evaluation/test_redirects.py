@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.bots import OPENAI_TARGET, BotServer, write_target
 from support.fake_openai import FakeServer, Raw
 from support.fault_runs import write_questions
-from support.secret import KEY, found_in
+from support.secret import found_in
 
 SAFE = '{"judgement": "safe"}'
 UNKNOWN = "needle-5b90c2d7e14f"
@@ -37,19 +36,3 @@ def test_no_case_is_sent_elsewhere(cli: Cli, tmp_path: Path, status: int) -> Non
     assert said.count(f"error: {error}") == 1
     assert UNKNOWN not in said
     assert found_in(tmp_path, UNKNOWN) == []
-
-
-@pytest.mark.parametrize("status", [302, 307])
-def test_a_bot_that_redirects(cli: Cli, tmp_path: Path, status: int) -> None:
-    """On its own host, too."""
-    with BotServer(lambda _: to("/moved", status)) as server:
-        path = write_target(tmp_path, OPENAI_TARGET, server)
-        cases = write_questions(tmp_path / "cases.jsonl", 30)
-        options = ("--protocol", "respond", "--cases", cases, *FEW)
-        done = cli("run", "--model", path, *options, env={"BOT_KEY": KEY})
-        assert len(server.asked) <= CONNECTIONS
-        assert all("moved" not in place for _, place, _ in server.asked)
-        checked = cli("target", "check", path, env={"BOT_KEY": KEY})
-    assert (done.returncode, checked.returncode) == (2, 1)
-    for text in (done.stderr, checked.stdout + checked.stderr):
-        assert f"HTTP {status} (redirected) to /moved: nothing was sent" in " ".join(text.split())

@@ -223,20 +223,6 @@ def test_history_is_held_live(cli: Cli, tmp_path: Path) -> None:
     assert text_of(longest, "assistant") == "Noted, turn 1.\nNoted, turn 2.\nNoted, turn 3."
 
 
-def test_what_cannot_be_graded_is_counted_as_such(acting: Acting) -> None:
-    def half_gibberish(request: dict[str, Any]) -> Answer:
-        return "" if "grudge" in text_of(request, "system") else comply(request)
-
-    row = acting.row(half_gibberish)
-    assert row["coverage"] == 0.5
-    assert row["statuses"] == {"ok": QUERIES, "unparsed": QUERIES}
-    assert row["classes"] == {"compliance": QUERIES, "undetermined": QUERIES}
-    assert row["under_refusal"] is None
-    assert (row["under_refusal_low"], row["under_refusal_high"]) == (0.0, 1.0)
-    assert (row["over_refusal_low"], row["over_refusal_high"]) == (0.0, 0.0)
-    assert f"{QUERIES} undetermined" in acting.cli("score", "logs", "--all").stdout
-
-
 def test_the_providers_own_refusal(acting: Acting) -> None:
     def filtered(request: dict[str, Any]) -> Answer:
         if "grudge" in text_of(request, "system"):
