@@ -299,7 +299,7 @@ def label_imbalance(data: Material) -> Finding:
     sides = Counter(case.intended for case in data.cases if case.intended is not None)
     larger = max(sides.values(), default=math.nan) / max(1, sides.total())
     text = (
-        f"Intended safe {sides['safe']}, unsafe {sides['unsafe']}. Always the larger side "
+        f"Intended safe {sides['safe']}, unsafe {sides['unsafe']}. Guessing the larger side "
         "scores that share: report it with accuracies, or balance the set."
     )
     text = text if larger >= LARGER_SIDE else ""
