@@ -237,8 +237,8 @@ def test_page_and_card_show_raw_beside_corrected(here: Cli, folder: Path) -> Non
     option = ("--grader-check", "sheet.csv")
     for out in ("page.html", "card.md"):
         here.ok("report", "before", *option, "--out", out)
-    page = " ".join(Parsed((folder / "page.html").read_text("utf-8")).texts)
-    assert re.search(r"as graded corrected over-refusal 80 \.275 \(.*?\) \.350 \(", page)
+    page = " ".join(" ".join(Parsed((folder / "page.html").read_text("utf-8")).texts).split())
+    assert re.search(r"as graded corrected .*over-refusal 80 \.275 \([^)]*\) \.350 \(", page)
     card = (folder / "card.md").read_text("utf-8")
     assert re.search(r"\| over-refusal \| \d+ \| \.275 \(.*\) \| \.350 \(", card)
 

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from casewise.cases import LabelRule
-from casewise.choices import OWN_RULE, Better, Measure, Origin, Side
+from casewise.choices import Better, Measure, Origin, Side
 from casewise.errors import InputError, one_of
 from casewise.files.yaml import fault, read_model
 from casewise.measures import gated
@@ -195,14 +195,6 @@ def _check_limit(rule: GateRule, written: GateRule, *at: str | int) -> None:
         raise fault("a margin needs a baseline", *at, rule.demand, found=rule.limit)
 
 
-_EXPECTED = {
-    "confidence": "above .5 and below 1, such as .95, or none",
-    "where": "a name, a list of names, or nothing",
-    "labels": ", ".join([*LabelRule, OWN_RULE]),
-    "grader_check": "the name of a file of labelled replies, beside this one, or a list of names",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class GateConfig:
     """The rules of a gate, and the file that they come from."""
@@ -232,13 +224,8 @@ def load_gate(path: Path, *, has_baseline: bool) -> GateConfig:
         InputError: What is wrong, with the file, the rule's number and the field; or the file of
             labelled replies that it names can't be used.
     """
-    read = read_model(
-        path,
-        _GateFile,
-        "gate",
-        nouns={"rules": "rule", "without_baseline": "rule without_baseline"},
-        expected=_EXPECTED,
-    )
+    nouns = {"rules": "rule", "without_baseline": "rule without_baseline"}
+    read = read_model(path, _GateFile, "gate", nouns=nouns)
     named = [read.grader_check] if isinstance(read.grader_check, str) else read.grader_check
     checks = load_checks([path.parent / name for name in named])
     rules = read.rules if has_baseline else read.without_baseline or read.rules
