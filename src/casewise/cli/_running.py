@@ -117,7 +117,6 @@ class RunProgress(_Shown):
         self._before = before
         self._started = time.monotonic()
         self._counts: Counter[protocols.Status] = Counter()
-        self._is_estimated = False
         self._task = self.add_task("judging", total=total, completed=before, unread="")
 
     @property
@@ -129,9 +128,6 @@ class RunProgress(_Shown):
         """Count one judged case; failed attempts are shown, not counted as judged."""
         self._counts[status] += 1
         done = self._counts.total() - self._counts[protocols.Status.ERROR]
-        if self._budget is not None and self._budget.note and not self._is_estimated:
-            self._is_estimated = True
-            self.console.print("an answer without a count of tokens costs the plan's estimate")
         said = (
             []
             if self._budget is None
@@ -322,8 +318,6 @@ def run_with_progress(
         if not is_elsewhere(folder) and any(folder.glob("*.eval")):
             note(_pointer_to_errors(folder))
         raise
-    if budget is not None and budget.note and not result.capped:
-        note(f"${budget.spent:.2f} of ${budget.cap:.2f} were spent ({budget.note})")
     return result
 
 

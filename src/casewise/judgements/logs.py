@@ -15,7 +15,6 @@ from casewise.logs import (
     ANSWERED_BY,
     CUT,
     CUT_TURNS,
-    ESTIMATED,
     GRADER,
     TURN_DOUBTS,
     TURNS_BY,
@@ -142,7 +141,7 @@ def _number(value: Any) -> float | None:
 def _usages(record: SampleRecord, model: str) -> dict[str, Any]:
     """Tokens and cost of the model under test, and apart from them those of its grader."""
     grader = record.role_usage.get(GRADER)
-    told = {name: used for name, used in record.usage.items() if not name.endswith(ESTIMATED)}
+    told = record.usage
     if grader is None:
         return _usage(told.values())
     own = told.get(model)

@@ -11,7 +11,6 @@ from casewise.logs.names import (
     COMMAND,
     CUT,
     CUT_TURNS,
-    ESTIMATED,
     GENERATE,
     GRADER,
     LOCK,

@@ -48,8 +48,6 @@ TURNS_BY: Final = "turns_by"
 """Key of the graders of several replies: each with the numbers of those it graded."""
 CANCELLED: Final = "CancelledError"
 """Beginning of the error of a sample that was in flight when the run was stopped."""
-ESTIMATED: Final = " (estimated)"
-"""Ending of a model's name over the tokens of answers that told none: the plan's estimate."""
 
 # --- models ---
 

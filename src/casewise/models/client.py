@@ -36,7 +36,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import whole_characters
-from casewise.logs import ESTIMATED, TARGETS, input_tokens
+from casewise.logs import TARGETS, input_tokens
 from casewise.models.embedded import IN_PROCESS
 from casewise.models.faults import (
     MAX_WAIT_S,
@@ -637,8 +637,6 @@ Usage = dict[str, ModelUsage]
 class SampleAttempt:
     """One attempt at one sample."""
 
-    usual: Mapping[bool, ModelUsage] = field(default_factory=dict)
-    """Estimated tokens of a request to the model, and under True to its grader."""
     answers: list[tuple[str, ModelOutput, bool]] = field(default_factory=list)
     """Answers with the model that gave each, and True if that is the grader."""
 
@@ -648,13 +646,8 @@ class SampleAttempt:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all models, the grader's included; estimates under names of their own."""
-        return _sum(
-            (model, answer.usage)
-            if answer.usage is not None or not _was_sent(model, answer)
-            else (f"{model}{ESTIMATED}", self.usual.get(by_grader))
-            for model, answer, by_grader in self.answers
-        )
+        """Tokens of all models, the grader's included."""
+        return _sum((model, answer.usage) for model, answer, _ in self.answers)
 
     @property
     def graders_usage(self) -> ModelUsage | None:
@@ -674,9 +667,3 @@ def _sum(parts: Iterable[tuple[str, ModelUsage | None]]) -> Usage:
         if used is not None:
             sums[model] = sums[model] + used if model in sums else used
     return sums
-
-
-def _was_sent(model: str, answer: ModelOutput) -> bool:
-    """Tell whether an answer is the model's: a provider's filter takes some cases, unpaid."""
-    is_stopped = answer.stop_reason in ("content_filter", "model_length")
-    return bool(answer.completion) or not is_stopped or model.startswith(TARGETS)

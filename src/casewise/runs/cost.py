@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from casewise.cases import Case
-from casewise.logs import ESTIMATED, TokenUsage, input_tokens
+from casewise.logs import TokenUsage, input_tokens
 from casewise.models.client import Prices
 from casewise.protocols import Opening, render_grading
 
@@ -179,20 +179,17 @@ class Budget:
         cap: Dollars, over all starts.
         before: Dollars that earlier starts spent.
         prices: Prices of every model that answers; all are known.
-        expected: Dollars that a judgement will probably cost, until answers tell; 0 lets as many be
-            asked as there are workers.
+        expected: Dollars that a judgement will probably cost, until answers tell.
     """
 
     def __init__(
-        self, cap: float, before: float, prices: Mapping[str, Prices], expected: float = 0.0
+        self, cap: float, before: float, prices: Mapping[str, Prices], expected: float
     ) -> None:
         self.cap = cap
         self.spent = before
         """Dollars spent, those of earlier starts included."""
         self.stopped = False
         """True if judgements were left unasked."""
-        self.estimated = 0.0
-        """Dollars of answers that told no tokens, by the plan's estimate."""
         self._before, self._prices, self._expected = before, prices, expected
         self._judged = self._in_flight = 0
         self._room = asyncio.Event()
@@ -200,21 +197,12 @@ class Budget:
     @property
     def reason(self) -> str:
         """Reason why the run stopped."""
-        spent = f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
-        return f"{spent} ({self.note})" if self.note else spent
+        return f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
 
     @property
-    def note(self) -> str:
-        """Note on answers without a count of their tokens; empty where all have one."""
-        words = "estimated, as answers came without a count of their tokens"
-        return f"${self.estimated:.2f} of them {words}" if self.estimated else ""
-
-    @property
-    def _promised(self) -> float:
-        """Expected dollars once all in flight is answered, by what judgements cost so far."""
-        spent = self.spent - self._before
-        usual = spent / self._judged if self._judged else self._expected
-        return self.spent + self._in_flight * usual
+    def _usual(self) -> float:
+        """Dollars of a judgement, by those so far."""
+        return (self.spent - self._before) / self._judged if self._judged else self._expected
 
     async def admit(self) -> None:
         """Let a sample ask, or hold it until there is room.
@@ -222,7 +210,7 @@ class Budget:
         Raises:
             SpentError: The cap is reached, and nothing in flight can make room.
         """
-        while self._promised >= self.cap:
+        while self.spent + self._in_flight * self._usual >= self.cap:
             if self.stopped or not self._in_flight:
                 self.stopped = True
                 self._wake()
@@ -231,15 +219,14 @@ class Budget:
         self._in_flight += 1
 
     def end(self, used: Tokens, *, judged: bool) -> None:
-        """End a sample's attempt, and count its cost.
+        """End a sample's attempt, and count its cost: without a count of tokens, the usual one.
 
         Args:
             used: Tokens that it took.
             judged: True if it ended in a judgement; the mean cost of those predicts the next ones.
         """
-        by_estimate = {model: used[model] for model in used if model.endswith(ESTIMATED)}
-        self.estimated += cost_of(by_estimate, self._prices)
-        self.spent += cost_of(used, self._prices)
+        usual = self._usual if judged else 0.0
+        self.spent += cost_of(used, self._prices) or usual
         self._judged += judged
         self._in_flight -= 1
         self._wake()
@@ -252,14 +239,8 @@ class Budget:
 
 def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:
     """Dollars for tokens; an unknown price counts as nothing."""
-    found = (
-        (prices.get(model.removesuffix(ESTIMATED), Prices()), tokens)
-        for model, tokens in used.items()
-    )
-    return sum(
-        (asked * (known.input or 0.0) + answered * (known.output or 0.0)) / 1e6
-        for known, (asked, answered) in found
-    )
+    costs = (prices.get(model, Prices()).cost(*tokens) for model, tokens in used.items())
+    return sum(filter(None, costs))
 
 
 def tokens_of(usage: Mapping[str, TokenUsage]) -> Tokens:

@@ -145,12 +145,7 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
             "--grader-price-in and --grader-price-out), or in a sweep's file price_in and "
             "price_out of the model"
         )
-    # A whole batch is under way before the first answer says what it took.
-    usual = [
-        cell.cost_usd / cell.judgements
-        for cell in cells
-        if cell.request.batch and cell.cost_usd is not None and cell.judgements
-    ]
+    usual = [(cell.cost_usd or 0.0) / cell.judgements for cell in cells if cell.judgements]
     return Budget(cap, done.spent(cells), prices, max(usual, default=0.0))
 
 

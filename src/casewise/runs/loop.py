@@ -237,7 +237,7 @@ class PieceRun:
         """
         self._open()
         begun, started = monotonic(), _now()
-        under = SampleAttempt(self.piece.cell.usual)
+        under = SampleAttempt()
         assert not isinstance(sample.input, str)
         state = _State(list(sample.input), sample.metadata or {})
         outcome: Score | EvalError

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inspect_ai.model import ModelUsage
-
 from casewise.cases import GROUPS, CaseSet
 from casewise.choices import RULES, Sampling, grading_model, read_grader
 from casewise.contexts import differing_parameters, swap_cases
@@ -275,18 +273,6 @@ class Cell:
         """Dollars that the model and its grader will probably take; None with an unknown price."""
         own, grader = self.estimate.cost_usd, self.grading.cost_usd if self.grading else 0.0
         return None if own is None or grader is None else own + grader
-
-    @property
-    def usual(self) -> dict[bool, ModelUsage]:
-        """Estimated tokens of a request to the model, and under True to its grader."""
-        return {
-            one is self.grading: ModelUsage(
-                input_tokens=round(one.input_tokens / one.requests),
-                output_tokens=round(one.output_tokens / one.requests),
-            )
-            for one in (self.estimate, self.grading)
-            if one is not None and one.requests
-        }
 
     @property
     def acts(self) -> bool:
