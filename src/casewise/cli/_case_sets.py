@@ -12,7 +12,7 @@ import typer
 
 from casewise.choices import By
 from casewise.cli import _complete as complete
-from casewise.cli._console import Format, FormatOption, note, out, print_as
+from casewise.cli._console import Format, FormatOption, note, print_as
 from casewise.cli._main import case_files, reporting
 from casewise.cli._options import (
     argument,
@@ -26,7 +26,7 @@ from casewise.cli._options import (
 )
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
-from casewise.sheets import plural, terminal
+from casewise.sheets import plural
 
 DIFFERENT = 1
 """Exit status of ``diff`` where the versions differ, as of the program of that name."""
@@ -73,10 +73,8 @@ def split(
     targets = {name: out_dir / f"{name}{suffix}" for name in shares}
     for target in targets.values():
         _keep_source(file, target)
-    parts = case_files.split_cases(loaded.cases, shares, by=by, seed=seed)
-    for part in parts:
+    for part in case_files.split_cases(loaded.cases, shares, by=by, seed=seed):
         _write(part.cases, targets[part.name], part.n_queries)
-    out().print(terminal(reporting.parts_table(parts, by)))
 
 
 def sample(

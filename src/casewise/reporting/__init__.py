@@ -1,6 +1,6 @@
 """Tables for people and for programs. Formats, and never computes."""
 
-from casewise.reporting.case_sets import diff_sheet, parts_table
+from casewise.reporting.case_sets import diff_sheet
 from casewise.reporting.comparison import comparison_sheet
 from casewise.reporting.describe import audit_sheet, description_sheet
 from casewise.reporting.graders import grader_sheet, tally_table

@@ -1,7 +1,7 @@
-"""Views of sets of cases: parts, differences between two versions, pairs."""
+"""Differences between two versions of a set of cases, shown."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from casewise.cases import (
@@ -9,43 +9,16 @@ from casewise.cases import (
     CaseChange,
     CaseSet,
     SetDiff,
-    SetPart,
 )
-from casewise.choices import By
 from casewise.errors import SHORT
 from casewise.sheets import (
-    Column,
-    Kind,
     Part,
-    Row,
     Sheet,
-    Table,
     Tone,
     Word,
-    figures,
     json_fields,
-    number,
     page,
 )
-
-
-def parts_table(parts: Sequence[SetPart], by: By) -> Table:
-    """Queries by stratum and part, with sums; shares and cases of each part."""
-
-    def row(name: str, counts: Sequence[int]) -> Row:
-        return Row([name, *counts, sum(counts)])
-
-    strata = parts[0].queries if by is not By.NONE else ()
-    rows = [row(stratum, [part.queries[stratum] for part in parts]) for stratum in strata]
-    queries = [part.n_queries for part in parts]
-    rows += [
-        row("queries", queries),
-        Row(["share", *(number(one / sum(queries)) for one in queries), number(1.0)]),
-        row("cases", [len(part.cases) for part in parts]),
-    ]
-    heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
-    names = (part.name for part in parts)
-    return Table([Column(""), *figures(Kind.COUNT, *names, "all")], rows, heading)
 
 
 def diff_sheet(diff: SetDiff, *, reveal: bool) -> Sheet:
