@@ -69,7 +69,6 @@ from casewise.cases.personal import find_pieces
 from casewise.cases.sets import (
     CaseChange,
     SetDiff,
-    SetPart,
     diff_sets,
     merge_sets,
     sample_cases,

@@ -267,7 +267,7 @@ SPEAKERS = {
 
 def message_fields(message: Mapping[str, Any]) -> dict[str, Any]:
     """Role, content and the like of a message, whatever its form calls them, and nothing else."""
-    named = {_OTHER_NAMES.get(name, name): value for name, value in message.items()} | message
+    named = {_OTHER_NAMES.get(name, name): value for name, value in message.items()} | dict(message)
     names = ("role", "content", "tool_calls", "tool_call_id", "refusal")
     fields = {name: named[name] for name in names if name in named}
     if isinstance(role := fields.get("role"), str):

@@ -17,7 +17,6 @@ from casewise.contexts.likeness import (
     near_copies,
     number_words,
     similar_rows,
-    words_of,
 )
 from casewise.contexts.prompts import (
     MAKE_VERSION,

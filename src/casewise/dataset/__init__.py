@@ -17,5 +17,4 @@ from casewise.dataset.description import (
     vote_figures,
 )
 from casewise.dataset.findings import CHECKS, Finding, Level, as_record
-from casewise.dataset.leakage import Guess
 from casewise.dataset.people import People, to_people

@@ -1,7 +1,7 @@
 """Conversations that were held elsewhere: read from the files of others, placed in cases."""
 
 from casewise.transcripts.conversations import BadLine, Conversation, Endings
-from casewise.transcripts.masking import Mask, open_mask
+from casewise.transcripts.masking import open_mask
 from casewise.transcripts.placing import (
     READ_AT_MOST,
     NoReply,
