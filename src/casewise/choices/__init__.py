@@ -175,11 +175,6 @@ def rules_first(grader: str | None) -> bool:
     return grader is None or grader == RULES or grader.startswith(_CASCADE)
 
 
-def grader_words(grader: str) -> str:
-    """Name of a grader in a sentence: ``rules, then openai/gpt-4o``."""
-    return grader.replace(_CASCADE, f"{RULES}, then ", 1) if rules_first(grader) else grader
-
-
 LABEL: typing.Final = "label"
 """The usual name of the field that holds the hand label."""
 

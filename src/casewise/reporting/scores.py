@@ -106,8 +106,8 @@ def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
         for one in opened
     ]
     title = f"Against {wording(*scores).against} (labels: {rules}; unread answers: {policies})"
-    names = (one.condition.model.removeprefix("baseline:").replace("-", " ") for one in baselines)
-    heads = (*map(whole_title, scores), *names)
+    others = (one.condition.model.removeprefix("baseline:").replace("-", " ") for one in baselines)
+    heads = (*map(whole_title, scores), *others)
     return Table([Column("measure"), *figures(Kind.ESTIMATE, *heads)], rows, title, " ".join(notes))
 
 
