@@ -81,10 +81,3 @@ def test_builds_fail_on_what_they_name(cli_inside: Cli, mine: Path) -> None:
     assert "failed on personal-data: found personal-data" in done.stderr
     assert done.stdout
     cli_inside.ok("cases", "audit", mine, "--fail-on", "near-copy-query")
-
-
-def test_the_page_never_takes_the_place_of_the_cases(cli_inside: Cli, mine: Path) -> None:
-    done = cli_inside("cases", "audit", mine, "--out", "mine.yaml")
-    assert done.returncode == 2
-    assert "would overwrite" in done.stderr
-    assert mine.read_text() == MINE

@@ -9,7 +9,7 @@ from support.refusals import refused
 
 from casewise import load_cases
 
-CASE = {"query": "May I repaint a rented flat?", "category": "law"}
+CASE: dict[str, Any] = {"query": "May I repaint a rented flat?", "category": "law"}
 
 
 def write(path: Path, *cases: dict[str, Any]) -> Path:
@@ -45,8 +45,6 @@ def test_a_sample_is_the_same_each_time(cli_inside: Cli, tmp_path: Path) -> None
         assert "s.csv: 10 cases of 5 queries" in done.stderr
         texts.append((tmp_path / "s.csv").read_bytes())
     assert texts[0] == texts[1] != texts[2]
-    done = cli_inside("cases", "sample", "starter", "--share", "1/4", "--out", "s.jsonl")
-    assert "14 cases of 7 queries" in done.stderr
 
 
 def test_a_contradiction_is_named(cli_inside: Cli, tmp_path: Path) -> None:

@@ -27,10 +27,9 @@ def rows(**verdicts: str) -> list[dict[str, str]]:
 def described(cases: Sequence[Record] | Path | str, *options: str) -> Record:
     """The record of cases, or of a file of them."""
     with TemporaryDirectory() as folder:
-        path = cases
+        path = cases if isinstance(cases, Path | str) else Path(folder, "cases.jsonl")
         if not isinstance(cases, Path | str):
-            path = Path(folder, "cases.jsonl")
-            path.write_text("\n".join(map(json.dumps, cases)), "utf-8")
+            (Path(folder) / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), "utf-8")
         done = cli_in(Path(folder))("describe", path, "--format", "json", *options)
     assert done.returncode == 0, done.stderr
     # Whatever is undefined is null: the record is strict JSON.

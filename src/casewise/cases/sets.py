@@ -305,7 +305,7 @@ def split_cases(
 
 def sample_cases(
     cases: Sequence[Case],
-    size: int | Fraction,
+    n: int,
     *,
     by: By = By.CATEGORY,
     seed: int = 0,
@@ -314,20 +314,18 @@ def sample_cases(
 
     Args:
         cases: The whole.
-        size: The number of queries (not of cases), or the share of them, above 0 and at most 1.
+        n: The number of queries, not of cases.
         by: The field to stratify by, as in ``split_cases``.
         seed: Of the draw.
 
     Raises:
-        UsageError: The size is not above 0, more than there is, or comes to no query.
+        UsageError: There are not so many, or none is asked for.
     """
     queries = len(whole_queries(cases))
-    share = Fraction(size, queries) if isinstance(size, int) else size
-    drawn = None
-    if 0 < share <= 1:
-        drawn, _ = _draw(cases, {"sample": share, "rest": 1 - share}, by, seed)
-    if drawn is None or not drawn.cases:
-        raise UsageError(f"can't draw {float(share * queries):g} of {queries} queries")
+    if not 1 <= n <= queries:
+        raise UsageError(f"can't draw {n} of {queries} queries")
+    share = Fraction(n, queries)
+    drawn, _ = _draw(cases, {"sample": share, "rest": 1 - share}, by, seed)
     return drawn
 
 

@@ -32,7 +32,7 @@ DIFFERENT = 1
 """Exit status of ``diff`` where the versions differ, as of the program of that name."""
 
 _SUFFIXES = (".yaml", ".csv")
-_NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
+_SHARE = re.compile(r"\d*\.?\d{1,12}|\d{1,6}\.|\d{1,6}/[1-9]\d{0,5}")
 _NAME = re.compile(r"\w[\w.-]*")
 
 StratifyBy = Annotated[
@@ -80,12 +80,7 @@ def split(
 def sample(
     file: File,
     to: Out,
-    n: Annotated[
-        int | None, option("How many queries, with all their cases.", None, "N", None, "-n")
-    ] = None,
-    share: Annotated[
-        str | None, option("Or what share of the queries, in 0..1.", metavar="SHARE")
-    ] = None,
+    n: Annotated[int, option("How many queries, with all their cases.", None, "N", None, "-n")],
     by: StratifyBy = By.CATEGORY,
     seed: Seed = 0,
 ) -> None:
@@ -98,13 +93,10 @@ def sample(
 
     casewise cases sample casebench -n 45 --out few.jsonl
 
-    casewise cases sample mine.yaml --share .1 --by source --seed 7 --out few.yaml
+    casewise cases sample mine.yaml -n 20 --by source --seed 7 --out few.yaml
     """
-    if (n is None) == (share is None):
-        raise UsageError("how many? give -n N (queries) or --share SHARE, one of the two")
-    size = n if n is not None else _share(share or "", "--share")
     _keep_source(file, to)
-    drawn = case_files.sample_cases(_open(file).cases, size, by=by, seed=seed)
+    drawn = case_files.sample_cases(_open(file).cases, n, by=by, seed=seed)
     _write(drawn.cases, to, drawn.n_queries)
 
 
@@ -184,22 +176,10 @@ def _shares(text: str) -> dict[str, Fraction]:
     shares: dict[str, Fraction] = {}
     for item in text.split(","):
         name, equals, share = (part.strip() for part in item.partition("="))
-        if not equals or not _NAME.fullmatch(name):
+        if not (equals and _NAME.fullmatch(name) and _SHARE.fullmatch(share)):
             raise UsageError(f"--into has {item!r}: write NAME=SHARE,... as in train=.8,test=.2")
         # Names of files; some file systems don't tell capitals.
         if name.casefold() in (other.casefold() for other in shares):
             raise UsageError(f"--into names the part {name!r} twice")
-        shares[name] = _share(share, f"--into {name}=")
+        shares[name] = Fraction(share)
     return shares
-
-
-def _share(text: str, option: str) -> Fraction:
-    """A share as it is written, exactly: .1 is a tenth."""
-    try:
-        if not _NUMBER.fullmatch(text):
-            raise ValueError
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise UsageError(
-            f"{option} {text!r} is no share: write a number such as .2 or 1/5"
-        ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -28,16 +27,13 @@ from casewise.cli._main import case_files, contexts, dataset, reporting
 from casewise.cli._options import (
     argument,
     flag,
-    is_same_file,
     open_cases,
     option,
-    out_option,
     seed_option,
     warn_of_content,
 )
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
-from casewise.files import write_atomically
 from casewise.sheets import plural
 
 MOST_PROBLEMS = 20
@@ -88,7 +84,6 @@ def _print_summary(loaded: case_files.CaseSet) -> None:
 def show(
     file: File,
     id: Annotated[str | None, argument("ID", "A case's id, or its query's.")] = None,
-    as_json: Annotated[bool, flag("--json", "Print the cases as JSON lines.")] = False,
 ) -> None:
     """Show one case, a pair, or the list of a file's cases.
 
@@ -105,10 +100,7 @@ def show(
         chosen = tuple(case for case in chosen if id in (case.id, case.query_id))
         if not chosen:
             raise UsageError(f"{file}: no case and no query has the id {id!r}")
-    if as_json:
-        fields = map(case_files.to_fields, chosen)
-        write_out("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in fields))
-    elif id is None:
+    if id is None:
         write_out("".join(f"{_line(case)}\n" for case in chosen))
     else:
         write_out("\n".join(map(_page, chosen)))
@@ -220,7 +212,6 @@ def audit(
         ),
     ] = "",
     format: FormatOption = Format.TABLE,
-    to: Annotated[Path | None, out_option("Also write the audit as Markdown.")] = None,
     reveal: Annotated[bool, flag("--reveal", "Show pieces of the texts, not only ids.")] = False,
     seed: Annotated[int, seed_option("Seed of folds and hashing.")] = 0,
 ) -> None:
@@ -241,18 +232,12 @@ def audit(
     casewise cases audit mine.jsonl --fail-on error,personal-data
     """
     demands = dataset.parse_demands(fail_on) if fail_on.strip() else ()
-    if to is not None and is_same_file(to, Path(file)):
-        raise UsageError(f"{to}: would overwrite the cases")
     loaded = open_cases(file)
     with working("auditing"):
         audited = dataset.audit_cases(loaded, seed=seed)
     if reveal:
         warn_of_content()
-    sheet = reporting.audit_sheet(audited, reveal=reveal)
-    if to is not None:
-        write_atomically(to, sheet.markdown().encode())
-        note(f"wrote {to}")
-    print_as(format, sheet)
+    print_as(format, reporting.audit_sheet(audited, reveal=reveal))
     failed = dataset.unmet_demands(audited, demands)
     for demand, found in failed.items():
         err().print(f"failed on {demand}: found {', '.join(found)}", markup=False)
