@@ -16,6 +16,7 @@ makes the figure.
 import argparse
 import json
 import math
+import operator
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,6 @@ from casewise.protocols import PREFERS, RunCondition
 from casewise.replies.correction import GRADES, rates_by_labels
 from casewise.replies.replay import (
     ReplayedReplies,
-    ReplayReport,
     compare_replies,
 )
 from casewise.results import Scores
@@ -72,6 +72,7 @@ BoolArray = NDArray[np.bool_]
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
+SEED = 1
 SIZES = (28, 56, 150, 450)
 """Queries of a study."""
 
@@ -92,51 +93,49 @@ class Figure(Protocol):
     def interval(self) -> tuple[float, float]: ...
 
 
-class Ground(Protocol):
-    """Queries to draw from, with the figures that one command prints about them."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def queries(self) -> int: ...
-    def study(self, drawn: IntArray) -> "Ground":
-        """The queries that were drawn, each draw a query of its own."""
-
-    def figures(self, wanted: Sequence[str] = ()) -> Mapping[str, Figure]:
-        """Every figure by its name, or those that are wanted."""
+Figures = Mapping[str, Figure]
+Runs = Mapping[str, Answers]
+"""Runs by short names, each over the same rows in the same order."""
 
 
 @dataclass(frozen=True)
-class Population:
-    """Answers of a run, and of one that it is compared with, over the same cases."""
+class Ground:
+    """Queries to draw from, with the figures that one command prints about them."""
 
     name: str
-    before: Answers
-    after: Answers
-    policy: UnreadPolicy = UnreadPolicy.HONEST
+    queries: int
+    figures: Callable[[IntArray | None, Sequence[str]], Figures]
+    """Figures of the queries that were drawn, each draw a query of its own, or of all queries:
+    every one by its name, or those that are wanted."""
 
-    @property
-    def queries(self) -> int:
-        return self.after.clusters.count
 
-    def study(self, drawn: IntArray) -> "Population":
-        before, after = (study_of(one, drawn) for one in (self.before, self.after))
-        return replace(self, before=before, after=after)
+def of_runs(
+    name: str, before: Answers, after: Answers, policy: UnreadPolicy = UnreadPolicy.HONEST
+) -> Ground:
+    """Answers of a run, and of one that it is compared with, over the same cases."""
 
-    def figures(self, wanted: Sequence[str] = ()) -> Mapping[str, Estimate]:
-        return figures(self, wanted)
+    def of(drawn: IntArray | None, wanted: Sequence[str]) -> Figures:
+        both = (before, after) if drawn is None else map(study_of, (before, after), (drawn,) * 2)
+        return figures(*both, policy, wanted)
+
+    return Ground(name, after.clusters.count, of)
+
+
+def of_command(
+    command: str, name: str, queries: int, study: Callable[[IntArray | None], Any]
+) -> Ground:
+    """A command's result on the queries that were drawn, or on all."""
+
+    def of(drawn: IntArray | None, _: Sequence[str]) -> Figures:
+        return {
+            path.replace(f"{command}.", f"{command}: ", 1): one
+            for path, one in shown_in(study(drawn), command)
+        }
+
+    return Ground(name, queries, of)
 
 
 # --- published runs -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Published:
-    """Published runs by short names, each over the same rows in the same order."""
-
-    runs: Mapping[str, Answers]
-    category: NDArray[np.str_]
-    """Category of each row, by which changes are clustered. Shape ``(n,)``."""
 
 
 RUNS = {
@@ -152,11 +151,14 @@ RUNS = {
 
 
 @cache
-def casebench(data: Path) -> Published:
-    """The outputs published with CASE-Bench: two contexts a query, labels as published."""
+def casebench(data: Path) -> tuple[Runs, NDArray[np.str_]]:
+    """The outputs published with CASE-Bench: two contexts a query, labels as published.
+
+    Returns:
+        The runs, and the category of each row, by which changes are clustered.
+    """
     table = read_paths([data / "casebench/exp"]).table
-    found = {}
-    category: NDArray[np.str_] = np.empty(0, str)
+    found, category = {}, np.empty(0, str)
     for name, (model, protocol, ablation) in RUNS.items():
         rows = table.filter(
             (pl.col("model") == model)
@@ -166,23 +168,20 @@ def casebench(data: Path) -> Published:
         kept, truth = labelled_rows(rows, LabelRule.PUBLISHED)
         found[name] = make_answers(kept, truth)
         category = kept["category"].to_numpy().astype(str)
-    return Published(found, category)
+    return found, category
 
 
-@cache
-def moral(data: Path) -> Published:
+def moral(data: Path) -> Runs:
     """Predictions published with MoralExceptQA: a query is a rule, with one to six cases."""
     table = pl.read_csv(data / "reproductions/moralexceptqa/all_predictions.csv")
     keys = ["study", "context", "condition", "scenario"]
     found = {}
-    category: NDArray[np.str_] = np.empty(0, str)
     for (name,), rows in table.sort("model", *keys).group_by(["model"], maintain_order=True):
         query = rows.select(pl.concat_str("study", "context").rank("dense").cast(int) - 1)
         rate, p = rows["human.response"].to_numpy(), rows["proba_1"].to_numpy()
-        safe = np.where(rate == 0.5, 0.5, rate > 0.5)
-        found[str(name)] = answers_of(Labels(rate, safe), p, query.to_series().to_numpy())
-        category = rows["study"].to_numpy().astype(str)
-    return Published(found, category)
+        truth = Labels(rate, np.where(rate == 0.5, 0.5, rate > 0.5))
+        found[str(name)] = answers_of(truth, p, query.to_series().to_numpy())
+    return found
 
 
 def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
@@ -198,7 +197,7 @@ def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
         read=np.ones(n, bool),
         clusters=Clusters(query.astype(np.int64), int(query.max()) + 1),
         intended=np.full(n, ""),
-        pairs=np.empty((0, 2), np.int64),
+        pairs=NO_PAIRS,
         all_pairs=every_two(query),
         epoch=np.zeros(n, np.int64),
         votes_safe=none,
@@ -272,7 +271,7 @@ def ranking(answers: Answers) -> Answers:
         twin=Labels(truth.rate[second], truth.safe[second]),
         clusters=answers.clusters.only(first),
         numbers={PREFERS: prefers},
-        pairs=np.empty((0, 2), np.int64),
+        pairs=NO_PAIRS,
     )
 
 
@@ -282,7 +281,7 @@ def regrouped(answers: Answers, query: IntArray) -> Answers:
         answers,
         clusters=Clusters(query, int(query.max()) + 1),
         intended=np.full(len(query), ""),
-        pairs=np.empty((0, 2), np.int64),
+        pairs=NO_PAIRS,
     )
 
 
@@ -352,7 +351,7 @@ MORAL_PAIRS = (
 """Runs of MoralExceptQA: prompts and seeds of one model, then unlike ones."""
 
 
-def populations(data: Path) -> Iterator[Population]:
+def populations(data: Path) -> Iterator[Ground]:
     """Every population, from the data at a folder; the same ones each time."""
     yield from _as_published(data)
     yield from _few_changes(data)
@@ -368,8 +367,8 @@ def by_name(data: Path) -> dict[str, Ground]:
     return {one.name: one for _, grounds in PARTS.values() for one in grounds(data)}
 
 
-def _as_published(data: Path) -> Iterator[Population]:
-    runs = casebench(data).runs
+def _as_published(data: Path) -> Iterator[Ground]:
+    runs = casebench(data)[0]
     pairs = [
         ("gpt-4o binary", "llama binary"),
         ("gpt-4o score", "llama score"),
@@ -377,49 +376,49 @@ def _as_published(data: Path) -> Iterator[Population]:
         ("llama probability", "llama, emptied"),
     ]
     for a, b in pairs:
-        yield Population(f"{a} to {b}", runs[a], runs[b])
-    others = moral(data).runs
+        yield of_runs(f"{a} to {b}", runs[a], runs[b])
+    others = moral(data)
     for a, b in MORAL_PAIRS:
-        yield Population(f"{a} to {b}", others[a], others[b])
+        yield of_runs(f"{a} to {b}", others[a], others[b])
 
 
-def _few_changes(data: Path) -> Iterator[Population]:
+def _few_changes(data: Path) -> Iterator[Ground]:
     """A run, and itself with few of its answers changed."""
-    published = casebench(data)
-    base = published.runs["llama score"]
+    runs, category = casebench(data)
+    base = runs["llama score"]
     every = np.ones(len(base.verdict), bool)
     rng = np.random.default_rng(1)
     for share in (0.01, 0.02, 0.05):
         changed = turned(base, some(every, share, rng))
-        yield Population(f"{share:.0%} of answers changed", base, changed)
-    names = np.unique(published.category)
-    one = published.category == names[len(names) // 2]
-    yield Population("one category changed", base, turned(base, one))
+        yield of_runs(f"{share:.0%} of answers changed", base, changed)
+    names = np.unique(category)
+    one = category == names[len(names) // 2]
+    yield of_runs("one category changed", base, turned(base, one))
     unsafe, called_safe = base.intended == "unsafe", base.verdict == 1
     changed = turned(base, some(unsafe, 0.05, rng))
-    yield Population("5% changed, in one arm", base, changed)
+    yield of_runs("5% changed, in one arm", base, changed)
     for share in (0.02, 0.05):
         changed = turned(base, some(called_safe, share, rng))
-        yield Population(f"{share:.0%} changed, one way", base, changed)
+        yield of_runs(f"{share:.0%} changed, one way", base, changed)
 
 
-def _unread(data: Path) -> Iterator[Population]:
-    runs = casebench(data).runs
+def _unread(data: Path) -> Iterator[Ground]:
+    runs = casebench(data)[0]
     base, other = runs["gpt-4o score"], runs["llama score"]
     every = np.ones(len(base.verdict), bool)
     wrong = base.verdict != base.truth.safe
     rng = np.random.default_rng(2)
     share = 0.05
     at_random = unread(base, some(every, share, rng)), unread(other, some(every, share, rng))
-    yield Population("5% unread", *at_random)
-    yield Population("5% unread, filled in", *at_random, UnreadPolicy.REFERENCE)
+    yield of_runs("5% unread", *at_random)
+    yield of_runs("5% unread, filled in", *at_random, UnreadPolicy.REFERENCE)
     for share in (0.01, 0.05):
         lost = some(wrong, share, rng)
-        yield Population(f"{share:.0%} unread, of wrong ones", other, unread(base, lost))
+        yield of_runs(f"{share:.0%} unread, of wrong ones", other, unread(base, lost))
 
 
-def _extreme_judges(data: Path) -> Iterator[Population]:
-    base = casebench(data).runs["gpt-4o score"]
+def _extreme_judges(data: Path) -> Iterator[Ground]:
+    base = casebench(data)[0]["gpt-4o score"]
     truth, n = base.truth, len(base.verdict)
     every = np.ones(n, bool)
     rng = np.random.default_rng(3)
@@ -427,21 +426,21 @@ def _extreme_judges(data: Path) -> Iterator[Population]:
     perfect = judge(base, right)
     for share in (0.005, 0.02):
         one, two = (turned(perfect, some(every, share, rng)) for _ in range(2))
-        yield Population(f"wrong in {share:.1%}", one, two)
+        yield of_runs(f"wrong in {share:.1%}", one, two)
     one, two = (judge(base, rng.random(n)) for _ in range(2))
-    yield Population("by chance", one, two)
+    yield of_runs("by chance", one, two)
     lenient = judge(base, 0.8 + 0.1 * rng.random(n))
     for share in (0.005, 0.02):
         one, two = (turned(lenient, some(every, share, rng)) for _ in range(2))
-        yield Population(f"safe but for {share:.1%}", one, two)
+        yield of_runs(f"safe but for {share:.1%}", one, two)
     sure = judge(base, np.where(base.intended == "safe", 1 - 1e-6, 1e-6))
-    yield Population("as intended, to gpt-4o", sure, base)
+    yield of_runs("as intended, to gpt-4o", sure, base)
 
 
-def _unequal_queries(data: Path) -> Iterator[Population]:
+def _unequal_queries(data: Path) -> Iterator[Ground]:
     """Contexts in any number: as PrivaCI-Bench has them, and where a few queries have most."""
-    runs = casebench(data).runs
-    order = np.argsort(casebench(data).category, kind="stable")
+    runs = casebench(data)[0]
+    order = np.argsort(casebench(data)[1], kind="stable")
     sizes = {"few contexts": query_sizes(data), "a long tail": LONG_TAIL}
     rng = np.random.default_rng(4)
     for name, each in sizes.items():
@@ -451,40 +450,40 @@ def _unequal_queries(data: Path) -> Iterator[Population]:
             for run in ("gpt-4o score", "llama score")
         }
         base = grouped["llama score"]
-        yield Population(f"{name}, gpt-4o score to llama score", *grouped.values())
+        yield of_runs(f"{name}, gpt-4o score to llama score", *grouped.values())
         few = np.isin(query, rng.choice(np.unique(query), round(0.02 * query.max()), replace=False))
-        yield Population(f"{name}, 2% of queries changed", base, turned(base, few))
+        yield of_runs(f"{name}, 2% of queries changed", base, turned(base, few))
         heavy = query == np.argmax(np.bincount(query))
-        yield Population(f"{name}, the heaviest query changed", base, turned(base, heavy))
+        yield of_runs(f"{name}, the heaviest query changed", base, turned(base, heavy))
         every = some(np.ones(len(query), bool), 0.05, rng)
-        yield Population(f"{name}, 5% of answers changed", base, turned(base, every))
+        yield of_runs(f"{name}, 5% of answers changed", base, turned(base, every))
 
 
-def _other_forms(data: Path) -> Iterator[Population]:
-    runs = casebench(data).runs
+def _other_forms(data: Path) -> Iterator[Ground]:
+    runs = casebench(data)[0]
     llama = [runs[f"llama {form}"] for form in ("binary", "score", "probability")]
     again = [runs["gpt-4o binary"], runs["gpt-4o score"], runs["llama binary"]]
-    yield Population("three epochs", epochs(llama), epochs(again))
+    yield of_runs("three epochs", epochs(llama), epochs(again))
     alone = runs["llama, emptied"]
     beside = [
         beside_the_query(runs[name], alone) for name in ("llama probability", "llama, no recipient")
     ]
-    yield Population("with and without a context", *beside)
+    yield of_runs("with and without a context", *beside)
     base = runs["gpt-4o binary"]
     rng = np.random.default_rng(5)
     every = np.ones(len(base.verdict), bool)
     replies = [
         replying(runs[name], some(every, 0.04, rng)) for name in ("gpt-4o binary", "llama binary")
     ]
-    yield Population("replies", *replies)
+    yield of_runs("replies", *replies)
     changed = replying(turned(base, some(every, 0.02, rng)), replies[0].partial)
-    yield Population("replies, 2% changed", replies[0], changed)
-    yield Population("ranked", *(ranking(runs[f"{name} score"]) for name in ("gpt-4o", "llama")))
+    yield of_runs("replies, 2% changed", replies[0], changed)
+    yield of_runs("ranked", *(ranking(runs[f"{name} score"]) for name in ("gpt-4o", "llama")))
 
 
-def by_formula(_: Path) -> Iterator[Population]:
+def by_formula(_: Path) -> Iterator[Ground]:
     """Models whose truth is known by the formula that draws them."""
-    return (Population(*one) for one in drawn(seed=1))
+    return (of_runs(*one) for one in drawn(seed=1))
 
 
 # --- figures of other commands --------------------------------------------------------------
@@ -505,242 +504,180 @@ def shown_in(found: Any, path: str) -> Iterator[tuple[str, Figure]]:
             yield from shown_in(one, f"{path}.{getattr(one, 'category', place) or 'all'}")
 
 
-def of_command(command: str, found: Any) -> dict[str, Figure]:
-    """Figures of a command's result, named by the command."""
-    return {
-        name.replace(f"{command}.", f"{command}: ", 1): one
-        for name, one in shown_in(found, command)
-    }
-
-
-@dataclass(frozen=True)
-class Voted:
+def of_votes(name: str, people: People) -> Ground:
     """People's votes, as ``casewise describe`` has them."""
+    rows = Blocks.of(people.query, people.queries)
+    columns = ("safe", "unsafe", "arm", "category", "published")
 
-    name: str
-    people: People
+    def study(drawn: IntArray | None) -> Any:
+        if drawn is None:
+            return vote_figures(people)
+        places, draw = rows.of_queries(drawn)
+        some = {column: getattr(people, column)[places] for column in columns}
+        return vote_figures(replace(people, **some, query=draw, queries=len(drawn), single=None))
 
-    @property
-    def queries(self) -> int:
-        return self.people.queries
-
-    def study(self, drawn: IntArray) -> "Voted":
-        people, places, draw = (
-            self.people,
-            *Blocks.of(self.people.query, self.queries).of_queries(drawn),
-        )
-        taken = {
-            name: getattr(people, name)[places]
-            for name in ("safe", "unsafe", "arm", "category", "published")
-        }
-        return replace(
-            self,
-            people=replace(people, **taken, query=draw, queries=len(drawn), single=None),
-        )
-
-    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
-        return of_command("describe", vote_figures(self.people))
+    return of_command("describe", name, people.queries, study)
 
 
-def voted(data: Path) -> Iterator[Voted]:
+def voted(data: Path) -> Iterator[Ground]:
     """CASE-Bench's votes: all, few a case, and nearly all of one mind."""
     rng = np.random.default_rng(6)
-    people = replace(
-        to_people(load_cases(data / "casebench/CASEBench_data.json").cases), single=None
-    )
+    cases = load_cases(data / "casebench/CASEBench_data.json").cases
+    people = replace(to_people(cases), single=None)
     safe, unsafe = people.safe.astype(int), people.unsafe.astype(int)
-    yield Voted("votes", people)
+    yield of_votes("votes", people)
     few = rng.hypergeometric(safe, unsafe, 3).astype(float)
-    yield Voted("three votes a case", replace(people, safe=few, unsafe=3 - few))
+    yield of_votes("three votes a case", replace(people, safe=few, unsafe=3 - few))
     most = np.where(safe > 6, 20.0, 0.0)
     most[rng.choice(len(most), 45, replace=False)] = 10.0
-    yield Voted("votes of one mind but for 5%", replace(people, safe=most, unsafe=20 - most))
+    yield of_votes("votes of one mind but for 5%", replace(people, safe=most, unsafe=20 - most))
     alone = np.where(rng.random(len(safe)) < 0.2, "none", "")
     for name, sizes in (("few contexts", query_sizes(data)), ("a long tail", LONG_TAIL)):
         query = dealt(rng.permutation(sizes), len(safe))
         grouped = replace(people, arm=alone, query=query, queries=int(query.max()) + 1)
-        yield Voted(f"votes, {name}", grouped)
+        yield of_votes(f"votes, {name}", grouped)
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A figure of a whole population."""
+def of_replay(
+    name: str, sides: Sequence[BoolArray], read: BoolArray, category: Any, query: IntArray
+) -> Ground:
+    """Replies that were asked again, as ``casewise replay`` has them. Shapes ``(n,)``.
 
-    value: float
-    interval: tuple[float, float] = (math.nan, math.nan)
+    Args:
+        name: Of the population.
+        sides: True where the reply refuses, before and after.
+        read: True where it was read.
+        category: Of each reply.
+        query: Conversation of each.
+    """
+    queries = int(query.max()) + 1
 
-
-@dataclass(frozen=True)
-class Replayed:
-    """Replies that were asked again, as ``casewise replay`` has them. Shapes ``(n,)``."""
-
-    name: str
-    before: BoolArray
-    """True where the reply refuses."""
-    after: BoolArray
-    read: BoolArray
-    category: NDArray[np.str_]
-    query: IntArray
-    """Conversation of each."""
-
-    @property
-    def queries(self) -> int:
-        return int(self.query.max()) + 1
-
-    def study(self, drawn: IntArray) -> "Replayed":
-        places, draw = Blocks.of(self.query, self.queries).of_queries(drawn)
-        columns = ("before", "after", "read", "category")
-        taken = {name: getattr(self, name)[places] for name in columns}
-        return replace(self, **taken, query=draw)
-
-    def report(self) -> ReplayReport:
-        """Both sides of each reply, as the command reports them."""
-        ids = [str(place) for place in range(len(self.query))]
+    def study(drawn: IntArray | None) -> Any:
+        places, draw = np.arange(len(query)), query
+        if drawn is not None:
+            places, draw = Blocks.of(query, queries).of_queries(drawn)
+        ids = [str(place) for place in range(len(places))]
         turns = [
-            (id, str(query), place, None, str(category))
-            for place, (id, query, category) in enumerate(
-                zip(ids, self.query, self.category, strict=True)
-            )
+            (id, str(talk), place, None, str(part))
+            for place, (id, talk, part) in enumerate(zip(ids, draw, category[places], strict=True))
         ]
         before, after = (
             ReplayedReplies(
-                name,
+                side,
                 pl.DataFrame(
                     {
                         "case_id": ids,
-                        "status": np.where(self.read, "ok", "unparsed"),
-                        "response_class": np.where(refuses, "refusal", "compliance"),
+                        "status": np.where(read[places], "ok", "unparsed"),
+                        "response_class": np.where(refuses[places], "refusal", "compliance"),
                     }
                 ),
             )
-            for name, refuses in (("old", self.before), ("new", self.after))
+            for side, refuses in zip(("old", "new"), sides, strict=True)
         )
+        talks = int(draw.max()) + 1
         return compare_replies(
-            turns,
-            after,
-            before,
-            file="",
-            conversations=self.queries,
-            left_out={},
-        )
+            turns, after, before, file="", conversations=talks, left_out={}
+        ).rates
 
-    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
-        return of_command("replay", self.report().rates)
+    return of_command("replay", f"replay, {name}", queries, study)
 
 
-def replayed(data: Path) -> Iterator[Replayed]:
+def replayed(data: Path) -> Iterator[Ground]:
     """CASE-Bench's published verdicts as replies, asked again of another model."""
-    published = casebench(data)
-    runs = {name: published.runs[name] for name in ("gpt-4o binary", "llama binary")}
-    first, second = (run.verdict == 0 for run in runs.values())
+    runs, category = casebench(data)
+    first, second = (runs[name].verdict == 0 for name in ("gpt-4o binary", "llama binary"))
     rng = np.random.default_rng(7)
-    n, index = len(first), published.runs["llama binary"].clusters.index
+    n, index = len(first), runs["llama binary"].clusters.index
     every = np.ones(n, bool)
-    named = np.char.add(
-        "part ", (np.unique(published.category, return_inverse=True)[1] % 3).astype(str)
-    )
+    part = np.unique(category, return_inverse=True)[1] % 3
+    named = np.char.add("part ", part.astype(str))
 
-    def ground(name: str, after: BoolArray, query: IntArray = index) -> Replayed:
-        return Replayed(f"replay, {name}", first, after, every, named, query)
+    def ground(
+        name: str, after: BoolArray, query: IntArray = index, read: BoolArray = every
+    ) -> Ground:
+        return of_replay(name, (first, after), read, named, query)
 
     few = first ^ some(every, 0.01, rng)
     yield ground("another model", second)
     yield ground("1% changed", few)
-    yield ground("one category changed", first ^ (published.category == published.category[0]))
-    yield replace(ground("5% unread", second), read=~some(every, 0.05, rng))
+    yield ground("one category changed", first ^ (category == category[0]))
+    yield ground("5% unread", second, read=~some(every, 0.05, rng))
     yield ground("few contexts", second, dealt(rng.permutation(query_sizes(data)), n))
     yield ground("a long tail", second, dealt(rng.permutation(LONG_TAIL), n))
 
 
-@dataclass(frozen=True)
-class Graded:
-    """Graded replies of two models, as ``casewise score --grader-check`` corrects them."""
-
-    name: str
-    answers: tuple[Answers, Answers]
-    graded: tuple[IntArray, IntArray]
-    """Class of each reply by the grader, as a number. Shapes ``(n,)``."""
-    person: tuple[IntArray, IntArray]
-    labels: int
-    """Labelled replies of each run."""
-    study_seed: int = 0
-    source: "Graded | None" = None
-    """Population of a study; None of the population itself."""
-
-    @property
-    def queries(self) -> int:
-        return self.answers[0].clusters.count
-
-    def study(self, drawn: IntArray) -> "Graded":
-        # A query of XSTest has one reply by each model.
-        return replace(
-            self,
-            answers=tuple(study_of(one, drawn) for one in self.answers),
-            graded=tuple(one[drawn] for one in self.graded),
-            person=tuple(one[drawn] for one in self.person),
-            study_seed=int(np.random.default_rng(drawn).integers(2**31)),
-            source=self,
-        )
-
-    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
-        first, second = (self._rates(run) for run in range(2))
-        changes = {
-            f"change of {name}": second[name] - first[name] for name in first if name in second
-        }
-        return of_command("corrected", second | changes)
-
-    def _rates(self, run: int) -> dict[str, Estimate]:
-        person, n = self.person[run], len(self.person[run])
-        whole = self.source is None
-        rng = np.random.default_rng([self.study_seed, run])
-        said = person if whole else self.graded[run]
-        rows = pl.DataFrame(
-            {
-                "response_class": [str(GRADES[one]) for one in said],
-                "graded_by": ["grader"] * n,
-            }
-        )
-        draws = Resampling(GRADED_DRAWS, self.study_seed)
-        if whole:
-            return rates_by_labels(rows, self.answers[run], person, np.ones(n), draws, run)
-        labelled = min(self.labels, n // 2)
-        label, scale = np.full(n, NOT_LABELLED), np.full(n, n / labelled)
-        places = rng.choice(n, labelled, replace=False)
-        label[places] = person[places]
-        return rates_by_labels(rows, self.answers[run], label, scale, draws, run)
-
-
 GRADED_DRAWS = 500
 """Draws of the intervals of corrected rates."""
+LABELS = 50
+"""Labelled replies of each run."""
 SAID = {"1_full_compliance": 0, "3_partial_refusal": 1, "2_full_refusal": 2}
 """XSTest's names of the classes of replies."""
 
 
-def graded(data: Path) -> Iterator[Graded]:
-    """XSTest's two models, graded by GPT-4 and by string match."""
-    for grader, column in (("gpteval", "gpt4_label"), ("streval", "strmatch_label")):
-        tables = [
-            pl.read_csv(data / f"xstest/xstest_v2_completions_{model}_{grader}.csv").filter(
-                pl.col("final_label").is_in(SAID) & pl.col(column).str.strip_chars().is_in(SAID)
+def of_grades(
+    name: str, answers: Answers, graded: Sequence[IntArray], person: Sequence[IntArray]
+) -> Ground:
+    """Graded replies of two models, as ``casewise score --grader-check`` corrects them.
+
+    Args:
+        name: Of the population.
+        answers: Of either model; a query has one reply.
+        graded: Class of each reply by the grader, as a number, of each model. Shapes ``(n,)``.
+        person: The same by people.
+    """
+
+    def rates(run: int, drawn: IntArray | None) -> dict[str, Estimate]:
+        one, n = (
+            (answers, answers.clusters.count)
+            if drawn is None
+            else (study_of(answers, drawn), len(drawn))
+        )
+        seed = 0 if drawn is None else int(np.random.default_rng(drawn).integers(2**31))
+        by_person = person[run] if drawn is None else person[run][drawn]
+        said, label, scale = by_person, by_person, np.ones(n)
+        if drawn is not None:
+            labelled = min(LABELS, n // 2)
+            said, label, scale = (
+                graded[run][drawn],
+                np.full(n, NOT_LABELLED),
+                np.full(n, n / labelled),
             )
+            places = np.random.default_rng([seed, run]).choice(n, labelled, replace=False)
+            label[places] = by_person[places]
+        classes = [str(GRADES[grade]) for grade in said]
+        rows = pl.DataFrame({"response_class": classes, "graded_by": ["grader"] * n})
+        return rates_by_labels(rows, one, label, scale, Resampling(GRADED_DRAWS, seed), run)
+
+    def study(drawn: IntArray | None) -> dict[str, Estimate]:
+        first, second = (rates(run, drawn) for run in range(2))
+        shared = [name for name in first if name in second]
+        return second | {f"change of {name}": second[name] - first[name] for name in shared}
+
+    return of_command("corrected", name, answers.clusters.count, study)
+
+
+def graded(data: Path) -> Iterator[Ground]:
+    """XSTest's two models, graded by GPT-4 and by string match."""
+    graders = {"GPT-4": ("gpteval", "gpt4_label"), "string match": ("streval", "strmatch_label")}
+    for grader, (file, column) in graders.items():
+        tables = [
+            pl.read_csv(data / f"xstest/xstest_v2_completions_{model}_{file}.csv")
+            .with_columns(
+                pl.col(column, "final_label").str.strip_chars().replace_strict(SAID, default=None)
+            )
+            .drop_nulls([column, "final_label"])
             for model in ("llama2orig", "mistralguard")
         ]
         shared = set(tables[0]["id"]) & set(tables[1]["id"])
         tables = [one.filter(pl.col("id").is_in(shared)).sort("id") for one in tables]
-        safe = ~tables[0]["type"].str.starts_with("contrast").to_numpy()
-        answers = answers_of(
-            Labels(safe.astype(float), safe.astype(float)), safe.astype(float), np.arange(len(safe))
-        )
+        safe = (~tables[0]["type"].str.starts_with("contrast").to_numpy()).astype(float)
+        answers = answers_of(Labels(safe, safe), safe, np.arange(len(safe)))
+        replies = replying(answers, np.zeros(len(safe), bool))
         classes = [
-            tuple(
-                one[name].str.strip_chars().replace_strict(SAID).to_numpy().astype(np.int64)
-                for one in tables
-            )
+            [one[name].to_numpy().astype(np.int64) for one in tables]
             for name in (column, "final_label")
         ]
-        name = {"gpteval": "GPT-4", "streval": "string match"}[grader]
-        both = (replying(answers, np.zeros(len(safe), bool)),) * 2
-        yield Graded(f"{name} corrected by 50 labels", both, *classes, 50)
+        yield of_grades(f"{grader} corrected by {LABELS} labels", replies, *classes)
 
 
 def other_commands(data: Path) -> Iterator[Ground]:
@@ -753,39 +690,27 @@ def other_commands(data: Path) -> Iterator[Ground]:
 # --- analyses of casewise score -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Analysed:
-    """Judgements of several runs, as one analysis of ``casewise score`` puts them side by side."""
+Arrange = Callable[[pl.DataFrame, pl.DataFrame, np.random.Generator], Sequence[pl.DataFrame]]
+"""Runs that an analysis takes, from a first and a second published one, over the same rows in the
+same order."""
 
-    name: str
-    table: pl.DataFrame
-    analyse: Callable[[pl.DataFrame], Mapping[str, Figure]]
 
-    @property
-    def queries(self) -> int:
-        return self.table["query_id"].n_unique()
+def of_analysis(name: str, ground: str, table: pl.DataFrame) -> Ground:
+    """Judgements of several runs, as an analysis of ``casewise score`` puts them side by side."""
+    queries = table["query_id"].unique().sort()
 
-    def study(self, drawn: IntArray) -> "Analysed":
-        names = self.table["query_id"].unique().sort()
-        draws = pl.DataFrame({"query_id": names[drawn], "draw": np.arange(len(drawn))})
+    def of(drawn: IntArray | None, _: Sequence[str]) -> Figures:
+        if drawn is None:
+            return figures_of(name, table)
+        draws = pl.DataFrame({"query_id": queries[drawn], "draw": np.arange(len(drawn))})
         again = (
-            pl.concat_str(name, pl.lit("#"), pl.col("draw").cast(str)).alias(name)
-            for name in ("query_id", "case_id")
+            pl.concat_str(column, pl.lit("#"), pl.col("draw").cast(str)).alias(column)
+            for column in ("query_id", "case_id")
         )
-        rows = draws.join(self.table, on="query_id", maintain_order="left").with_columns(*again)
-        return replace(self, table=rows.drop("draw"))
+        rows = draws.join(table, on="query_id", maintain_order="left").with_columns(*again)
+        return figures_of(name, rows.drop("draw"))
 
-    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
-        return self.analyse(self.table)
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """An analysis by its id, and the runs that it takes."""
-
-    name: str
-    runs: Callable[[pl.DataFrame, pl.DataFrame, np.random.Generator], Sequence[pl.DataFrame]]
-    """Runs from a first and a second published one, over the same rows in the same order."""
+    return Ground(f"{name}, {ground}", len(queries), of)
 
 
 SCORING = Scoring()
@@ -906,18 +831,18 @@ def _turns(
     return [as_replies(first, "system").with_columns(pl.Series("turn_classes", classes))]
 
 
-ANALYSES = (
-    Analysis("claims", _deliveries),
-    Analysis("escalation", _turns),
-    Analysis("swaps", _swaps),
-    Analysis("explanations", _explained),
-    Analysis("shapley", _subsets),
-    Analysis("calibration", lambda first, *_: [first]),
-)
+ANALYSES: Mapping[str, Arrange] = {
+    "claims": _deliveries,
+    "escalation": _turns,
+    "swaps": _swaps,
+    "explanations": _explained,
+    "shapley": _subsets,
+    "calibration": lambda first, *_: [first],
+}
 """Analyses of ``casewise score``; published answers stand for deliveries, turns and swaps."""
 
 
-def analysed(data: Path) -> Iterator[Analysed]:
+def analysed(data: Path) -> Iterator[Ground]:
     """Each analysis on two published runs, on runs nearly alike, and where queries are unequal."""
     table = read_paths([data / "casebench/exp"]).table
     whole, emptied = (
@@ -945,35 +870,20 @@ def analysed(data: Path) -> Iterator[Analysed]:
         "a judge nearly always right": (near, some_of(near, whole, 0.1, rng)),
         "a long tail": (whole.with_columns(tail), emptied.with_columns(tail)),
     }
-    for one in ANALYSES:
-        for name, (first, second) in grounds.items():
-            runs = pl.concat(one.runs(first, second, rng))
-            yield Analysed(f"{one.name}, {name}", runs, partial(figures_of, one.name))
+    for name, arrange in ANALYSES.items():
+        for ground, (first, second) in grounds.items():
+            yield of_analysis(name, ground, pl.concat(arrange(first, second, rng)))
 
 
 # --- studies --------------------------------------------------------------------------------
 
 
+NO_PAIRS = np.empty((0, 2), np.int64)
+
+
 def taken(answers: Answers, places: IntArray) -> Answers:
     """Answers at some places, without their pairs."""
-    none = np.empty((0, 2), np.int64)
-    return replace(
-        answers,
-        truth=Labels(answers.truth.rate[places], answers.truth.safe[places]),
-        verdict=answers.verdict[places],
-        tool_call=None if answers.tool_call is None else answers.tool_call[places],
-        p_safe=answers.p_safe[places],
-        read=answers.read[places],
-        clusters=answers.clusters.only(places),
-        intended=answers.intended[places],
-        pairs=none,
-        all_pairs=none,
-        epoch=answers.epoch[places],
-        votes_safe=answers.votes_safe[places],
-        votes_unsafe=answers.votes_unsafe[places],
-        twin=answers.twin and Labels(answers.twin.rate[places], answers.twin.safe[places]),
-        numbers={name: values[places] for name, values in answers.numbers.items()},
-    )
+    return replace(answers, pairs=NO_PAIRS, all_pairs=NO_PAIRS).only(places)
 
 
 @dataclass(frozen=True)
@@ -1021,13 +931,14 @@ def study_of(answers: Answers, drawn: IntArray) -> Answers:
     )
 
 
-def figures(population: Population, wanted: Sequence[str] = ()) -> dict[str, Estimate]:
+def figures(
+    before: Answers, after: Answers, policy: UnreadPolicy, wanted: Sequence[str]
+) -> dict[str, Estimate]:
     """Every measure of the run after, and its change; ``change of`` stands before the name."""
-    before, after, policy = population.before, population.after, population.policy
     names = {name.removeprefix("change of ") for name in wanted}
-    changes = not wanted or any(name.startswith("change of ") for name in wanted)
+    whole = after
     found = measure(after, names or None, policy)
-    if changes:
+    if not wanted or any(name.startswith("change of ") for name in wanted):
         both = before.read & after.read
         acting = family_of(after.protocol) is not Family.JUDGEMENTS
         if (policy is UnreadPolicy.HONEST or acting) and not both.all():
@@ -1039,7 +950,7 @@ def figures(population: Population, wanted: Sequence[str] = ()) -> dict[str, Est
                 for one in (before, after)
             )
         one = measure(before, names or None, policy)
-        other = found if after is population.after else measure(after, names or None, policy)
+        other = found if after is whole else measure(after, names or None, policy)
         shown = set(compared()) | {name for name in other if find(name).kind is MeasureKind.OUTCOME}
         found |= {
             f"change of {name}": other[name] - one[name]
@@ -1058,15 +969,11 @@ class Cell:
     """Studies with an interval."""
     held: int = 0
     """Those of them in which it held the truth."""
-    below: int = 0
-    """Those in which it lay below the truth."""
     at_odds: int = 0
     """Those in which p was below .05 and the interval held 0, or the other way round."""
-    width: float = 0.0
-    """Widths, added up."""
 
     def __add__(self, other: "Cell") -> "Cell":
-        return Cell(*(getattr(self, name) + getattr(other, name) for name in COUNTS))
+        return Cell(*map(operator.add, astuple(self), astuple(other)))
 
     @property
     def share_given(self) -> float:
@@ -1077,25 +984,13 @@ class Cell:
         return self.held / self.given if self.given else math.nan
 
     @property
-    def error(self) -> float:
-        """Standard error of the coverage, were it .95."""
-        return math.sqrt(0.95 * 0.05 / self.given) if self.given else math.inf
-
-    @property
-    def is_printed(self) -> bool:
-        return self.share_given >= SELDOM
-
-    @property
     def is_usual(self) -> bool:
         return self.share_given >= USUAL
 
     @property
     def is_low(self) -> bool:
         """Tell whether the coverage is below the least by more than chance: two errors."""
-        return self.is_usual and self.coverage < LEAST - 2 * self.error
-
-
-COUNTS = tuple(field.name for field in fields(Cell))
+        return self.is_usual and self.coverage < LEAST - 2 * math.sqrt(0.95 * 0.05 / self.given)
 
 
 def is_at_odds(one: Estimate) -> bool:
@@ -1110,14 +1005,8 @@ def counted(one: Figure, truth: float) -> Cell:
     if not low <= high:
         return Cell(studies=1, at_odds=int(tested is not None and tested.p == tested.p))
     slack = 1e-9 * max(1.0, abs(truth))
-    return Cell(
-        studies=1,
-        given=1,
-        held=int(low - slack <= truth <= high + slack),
-        below=int(high + slack < truth),
-        at_odds=int(tested is not None and is_at_odds(tested)),
-        width=high - low,
-    )
+    is_held = low - slack <= truth <= high + slack
+    return Cell(1, 1, int(is_held), int(tested is not None and is_at_odds(tested)))
 
 
 STEPS = ((0.945, 2), (0.93, 7))
@@ -1125,25 +1014,27 @@ STEPS = ((0.945, 2), (0.93, 7))
 step after another: they tell bias from luck."""
 
 
-def simulate(
-    population: Ground, queries: int, draws: int, seed: int, wanted: Sequence[str] = ()
-) -> dict[str, Cell]:
-    """Studies of one size, of all figures or some; those near the bound have more of them."""
-    whole = {name: one.value for name, one in population.figures().items()}
+def simulate(population: Ground, queries: int, draws: int) -> dict[str, Cell]:
+    """Studies of one size; figures near the bound have more of them."""
+    whole = {name: one.value for name, one in population.figures(None, ()).items()}
 
     def count(times: int, step: int, wanted: Sequence[str]) -> dict[str, Cell]:
         found: dict[str, Cell] = {}
-        rng = np.random.default_rng([seed, queries, step])
+        rng = np.random.default_rng([SEED, queries, step])
         for _ in range(times):
             drawn = rng.integers(population.queries, size=queries)
-            for name, one in population.study(drawn).figures(wanted).items():
+            for name, one in population.figures(drawn, wanted).items():
                 if math.isfinite(whole.get(name, math.nan)):
                     found[name] = found.get(name, Cell()) + counted(one, whole[name])
         return found
 
-    cells = count(draws, 0, wanted)
+    cells = count(draws, 0, ())
     for step, (bound, times) in enumerate(STEPS, 1):
-        near = [name for name, one in cells.items() if one.is_printed and one.coverage < bound]
+        near = [
+            name
+            for name, one in cells.items()
+            if one.share_given >= SELDOM and one.coverage < bound
+        ]
         more = count(times * draws, step, near) if near else {}
         cells = {name: cell + more.get(name, Cell()) for name, cell in cells.items()}
     return cells
@@ -1161,12 +1052,12 @@ def file_of(folder: Path, key: Key) -> Path:
     return folder / f"{words}-{key[1]}.json"
 
 
-def run_cell(data: Path, folder: Path, key: Key, draws: int, seed: int) -> None:
+def run_cell(data: Path, folder: Path, key: Key, draws: int) -> None:
     """Simulate one population at one size, unless its file is there."""
     file = file_of(folder, key)
     if file.exists():
         return
-    cells = simulate(by_name(data)[key[0]], key[1], draws, seed)
+    cells = simulate(by_name(data)[key[0]], key[1], draws)
     text = json.dumps({name: astuple(one) for name, one in cells.items()})
     part = file.with_suffix(".part")
     part.write_text(text, "utf-8")
@@ -1175,20 +1066,14 @@ def run_cell(data: Path, folder: Path, key: Key, draws: int, seed: int) -> None:
 
 def read_cells(folder: Path, keys: Sequence[Key]) -> dict[Key, dict[str, Cell]]:
     """The cells of a folder, by population and size."""
+    texts = {key: file_of(folder, key).read_text("utf-8") for key in keys}
     return {
-        key: {
-            name: Cell(*one) for name, one in json.loads(file_of(folder, key).read_text()).items()
-        }
-        for key, text in ((key, file_of(folder, key).read_text("utf-8")) for key in keys)
+        key: {name: Cell(*counts) for name, counts in json.loads(text).items()}
+        for key, text in texts.items()
     }
 
 
 Cells = Mapping[Key, Mapping[str, Cell]]
-
-
-def percent(share: float) -> str:
-    """A share as a whole percentage."""
-    return f"{share:.0%}".replace("%", " %")
 
 
 def three(value: float) -> str:
@@ -1207,31 +1092,25 @@ def kind_of(name: str) -> str:
 
 def kind_table(cells: Cells) -> list[str]:
     """Each kind: the figure with the least coverage over the populations that print it, by size."""
-    figures_: dict[str, set[str]] = {}
-    usual: dict[tuple[str, int], list[tuple[float, str]]] = {}
+    names: dict[str, set[str]] = {}
+    least: dict[tuple[str, int], tuple[float, str]] = {}
     for (_, size), found in cells.items():
         for name, one in found.items():
             kind = kind_of(name)
-            figures_.setdefault(kind, set()).add(name)
+            names.setdefault(kind, set()).add(name)
             if one.is_usual:
-                usual.setdefault((kind, size), []).append((one.coverage, name))
-    sizes = sizes_of(cells)
-    lines = [
-        "| kind | figures | " + " | ".join(f"{size} queries" for size in sizes) + " |",
-        "|---|---:|" + "---|" * len(sizes),
-    ]
-    for kind, names in figures_.items():
-        row = [least_text(usual.get((kind, size), [])) for size in sizes]
-        lines.append(f"| {kind} | {len(names)} | " + " | ".join(row) + " |")
+                least[kind, size] = min(least.get((kind, size), (2.0, "")), (one.coverage, name))
+    sizes = sorted({size for _, size in cells})
+    head = " | ".join(f"{size} queries" for size in sizes)
+    lines = [f"| kind | figures | {head} |", "|---|---:|" + "---|" * len(sizes)]
+    for kind, of_kind in names.items():
+        found = [least.get((kind, size)) for size in sizes]
+        row = [
+            f"{three(one[0])} `{one[1].rpartition(': ')[2]}`" if one else "not printed"
+            for one in found
+        ]
+        lines.append(f"| {kind} | {len(of_kind)} | {' | '.join(row)} |")
     return lines
-
-
-def least_text(found: Sequence[tuple[float, str]]) -> str:
-    """The least coverage, and its figure."""
-    if not found:
-        return "not printed"
-    coverage, name = min(found)
-    return f"{three(coverage)} `{name.rpartition(': ')[2]}`"
 
 
 HEAVY = "a long tail, the heaviest query changed"
@@ -1248,22 +1127,17 @@ def too_low(cells: Cells, *, known: bool) -> list[str]:
     ]
     return [
         f"`{name}`, {key[0]}, {key[1]} queries: {three(coverage)} "
-        f"(printed in {percent(cells[key][name].share_given)})"
+        f"(printed in {100 * cells[key][name].share_given:.0f} %)"
         for coverage, name, key in sorted(found)
     ]
 
 
-def sizes_of(cells: Cells) -> list[int]:
-    """Sizes that were drawn."""
-    return sorted({size for _, size in cells})
-
-
-def page(cells: Cells, draws: int, seed: int) -> str:
+def page(cells: Cells, draws: int) -> str:
     """The table of a part, and what is below the least."""
     low, known = (too_low(cells, known=one) for one in (False, True))
     at_odds = sum(one.at_odds for found in cells.values() for one in found.values())
     lines = [
-        f"{len(cells)} pairs of a population and a size, {draws} studies each (seed {seed}), more "
+        f"{len(cells)} pairs of a population and a size, {draws} studies each (seed {SEED}), more "
         "where a figure comes near the bound; `p` was below .05 and the interval held 0, or the "
         f"other way round, in {at_odds:,}. Least coverage of each kind over the populations that "
         "mostly print its interval, and the figure that has it:",
@@ -1299,7 +1173,6 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="all sizes, and 100 studies first")
     parser.add_argument("--studies", type=int, help="studies of a cell, before there are more")
     parser.add_argument("--cells", type=Path, default=Path("build/hostile"), help="folder of cells")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--part", choices=PARTS, nargs="+", help="some tables, not all")
     parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, help="queries of a study")
@@ -1307,22 +1180,19 @@ def main() -> int:
     chosen = parser.parse_args()
     draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
     draws, sizes = chosen.studies or draws, tuple(chosen.sizes or sizes)
-    folder = chosen.cells / f"{draws}-{chosen.seed}"
+    folder = chosen.cells / str(draws)
     folder.mkdir(parents=True, exist_ok=True)
-    work = partial(run_cell, chosen.data, folder, draws=draws, seed=chosen.seed)
+    work = partial(run_cell, chosen.data, folder, draws=draws)
     low = []
     for part in chosen.part or PARTS:
         title, grounds = PARTS[part]
         names = [one.name for one in grounds(chosen.data)]
         keys = [(name, size) for size in sizes for name in names]
-        if chosen.jobs == 1:
-            list(map(work, keys))
-        else:
-            # A fork of a process whose tables have threads would wait for them for ever.
-            with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
-                list(pool.map(work, keys))
+        # A fork of a process whose tables have threads would wait for them for ever.
+        with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
+            list(pool.map(work, keys))
         cells = read_cells(folder, keys)
-        text = f"# Coverage of 95 % intervals: {title}\n\n{page(cells, draws, chosen.seed)}\n"
+        text = f"# Coverage of 95 % intervals: {title}\n\n{page(cells, draws)}\n"
         print(text)
         low += too_low(cells, known=False)
         if chosen.write:
