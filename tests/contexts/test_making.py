@@ -194,19 +194,6 @@ def test_what_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
     assert len(cases_of(tmp_path)) == 2
 
 
-def test_minimal_pairs(cli: Cli, tmp_path: Path) -> None:
-    with FakeServer(Writer()) as server:
-        done = generate(cli, server, tmp_path, "--matched", "urgency", queries=3)
-        assert done.returncode == 0, done.stderr
-    cases = cases_of(tmp_path)
-    assert cases[0].tags[-1] == "matched transmission_principle.urgency"
-    for safe, unsafe in zip(cases[::2], cases[1::2], strict=True):
-        one, two = safe.context.root, unsafe.context.root
-        terms = [case.context.root["transmission_principle"] for case in (safe, unsafe)]
-        assert {name for name in terms[0] if terms[0][name] != terms[1][name]} == {"urgency"}
-        assert [one["sender"], one["recipient"]] == [two["sender"], two["recipient"]]
-
-
 def test_requests_that_fail_are_asked_again(cli: Cli, tmp_path: Path) -> None:
     writer = Writer(answers={1: 400})
     with FakeServer(writer) as server:
@@ -301,8 +288,6 @@ def test_files_and_options_that_are_refused(cli: Cli, tmp_path: Path) -> None:
         assert (done.returncode, part in done.stderr) == (2, True), done.stderr
     write_queries(tmp_path / "queries.csv", 1)
     for option, value, part in (
-        ("--matched", "haste", "no parameter 'haste'; choose from platform_type"),
-        ("--matched", "sender,recipient,transmission_principle", "share nothing"),
         ("--max-tokens", "0", "greater than or equal to 1"),
         ("--out", "c.yaml", "casewise cases convert"),
     ):

@@ -55,15 +55,6 @@ class GenerateOptions:
             complete.models,
         ),
     ] = None
-    matched: Annotated[
-        str | None,
-        option(
-            "Minimal pairs: twins that differ in these parameters only (urgency,recipient.type).",
-            CASES,
-            "NAMES",
-            complete.parts,
-        ),
-    ] = None
     seed: Annotated[int, seed_option("Seed of every request.", SAMPLING)] = 0
     temperature: Annotated[
         float, option("Temperature of the model that writes.", SAMPLING, min=0)
@@ -112,8 +103,6 @@ def generate(
     casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --dry-run
 
     casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --critic none
-
-    casewise contexts generate queries.csv --out pairs.jsonl -m vllm/Qwen/Qwen3-8B --matched urgency
     """
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):

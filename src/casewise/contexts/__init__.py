@@ -21,7 +21,6 @@ from casewise.contexts.likeness import (
 from casewise.contexts.prompts import (
     MAKE_VERSION,
     make_context,
-    parse_matched,
     read_pair,
     read_review,
     render_making,

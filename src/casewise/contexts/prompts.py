@@ -17,7 +17,6 @@ from casewise.cases import GROUPS, Context, Side, digest
 from casewise.contexts.quoted import quote, read_ending
 from casewise.contexts.render import render_text
 from casewise.contexts.rules import PARAMETERS, Fault, Pair, Values
-from casewise.errors import UsageError
 
 REASON = 400
 """Most characters of a critic's reason that are kept."""
@@ -27,10 +26,6 @@ LONGEST = 50_000
 
 _INTENDED = {"safe": "it should answer.", "unsafe": "it should hold back."}
 _OF_THE_QUERY = "the language that the question is written in"
-_MATCHED = """
-The two are the same but for {places}: under "unsafe" stand these alone, and all else under "safe" \
-must leave open which of the two it is.
-"""
 
 
 @cache
@@ -39,37 +34,12 @@ def _template(name: str) -> str:
 
 
 def _version() -> str:
-    texts = [*map(_template, ("make", "repair", "review")), repr(PARAMETERS), _MATCHED]
+    texts = [*map(_template, ("make", "repair", "review")), repr(PARAMETERS)]
     return f"casewise/contexts-2@{hashlib.sha256(''.join(texts).encode()).hexdigest()[:8]}"
 
 
 MAKE_VERSION = _version()
 """Version of the prompts."""
-
-
-def parse_matched(text: str) -> tuple[str, ...]:
-    """Split ``"urgency,recipient.type"`` into places, in the order of ``PARAMETERS``.
-
-    A name is a parameter, its place, or a group, which stands for all of its parameters.
-
-    Raises:
-        UsageError: A name is unknown, or no parameter is left to share.
-    """
-    matched = set[str]()
-    for name in (part.strip() for part in text.split(",")):
-        places = {place for place in PARAMETERS if name in (place, *place.split("."))}
-        if not places:
-            names = ", ".join(place.split(".")[1] for place in PARAMETERS)
-            raise UsageError(
-                f"--matched: no parameter {name!r}; choose from {names} (or a group: "
-                f"{', '.join(GROUPS)})"
-            )
-        matched |= places
-    if len(matched) == len(PARAMETERS):
-        raise UsageError(
-            "--matched names every parameter: twins would share nothing; leave the option out"
-        )
-    return tuple(place for place in PARAMETERS if place in matched)
 
 
 def make_context(values: Values) -> Context:
@@ -84,20 +54,15 @@ def make_context(values: Values) -> Context:
     return Context(root)
 
 
-def render_making(query: str, language: str | None, matched: Sequence[str] = ()) -> str:
+def render_making(query: str, language: str | None) -> str:
     """Prompt that asks for a safe and an unsafe context.
 
     Args:
         query: What is asked in them.
         language: BCP 47 tag of the query; None leaves it to the model to see.
-        matched: Places in which alone the two differ; empty is everywhere.
     """
-    form = {
-        side: make_context(dict.fromkeys(places, "...")).root
-        for side, places in (("safe", tuple(PARAMETERS)), ("unsafe", matched or tuple(PARAMETERS)))
-    }
+    form = dict.fromkeys(_INTENDED, make_context(dict.fromkeys(PARAMETERS, "...")).root)
     return _template("make").format(
-        matched=_MATCHED.format(places=", ".join(matched)) if matched else "",
         parameters="\n".join(f"- {place}: {what}" for place, what in PARAMETERS.items()),
         language=_language(language),
         form=json.dumps(form),
@@ -136,7 +101,7 @@ def review_nonce(query: str, side: Side, context: Context) -> str:
     return digest(query, side, context.root)[:8]
 
 
-def read_pair(text: str, matched: Sequence[str] = ()) -> Pair | None:
+def read_pair(text: str) -> Pair | None:
     """Texts of both sides in an answer; None where no object holds the two.
 
     Of several objects, the last counts. Names that are no parameters are kept: a rule turns them
@@ -146,10 +111,7 @@ def read_pair(text: str, matched: Sequence[str] = ()) -> Pair | None:
     for root in _objects(text[:LONGEST]):
         safe, unsafe = root.get("safe"), root.get("unsafe")
         if isinstance(safe, dict) and isinstance(unsafe, dict):
-            texts, own = dict(_texts(safe)), dict(_texts(unsafe))
-            if matched:
-                own = texts | {place: own.get(place, "") for place in matched}
-            pair = {"safe": texts, "unsafe": own}
+            pair = {"safe": dict(_texts(safe)), "unsafe": dict(_texts(unsafe))}
     return pair
 
 

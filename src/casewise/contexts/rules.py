@@ -149,15 +149,12 @@ def shingles(values: Values) -> Shingles:
     return shingles_of("\n".join(values.values()))
 
 
-def check_pair(
-    pair: Pair, query: str, matched: Sequence[str] = (), others: Iterable[Shingles] = ()
-) -> tuple[Fault, ...]:
+def check_pair(pair: Pair, query: str, others: Iterable[Shingles] = ()) -> tuple[Fault, ...]:
     """Faults of a pair of contexts.
 
     Args:
         pair: Texts of both sides.
         query: What is asked in them.
-        matched: Places in which alone the two differ; empty is everywhere.
         others: The set's contexts so far.
     """
     faults = [
@@ -166,13 +163,7 @@ def check_pair(
         for place in dict.fromkeys((*PARAMETERS, *values))
         for rule, reason in _check_text(place, values, query)
     ]
-    safe, unsafe = ({place: words_of(text) for place, text in pair[side].items()} for side in pair)
-    faults += [
-        Fault("matched", "the same in both twins", None, place)
-        for place in matched
-        if safe.get(place) == unsafe.get(place)
-    ]
-    sizes = [sum(len(side.get(place, ())) for place in matched or side) for side in (safe, unsafe)]
+    sizes = [sum(len(words_of(text)) for text in values.values()) for values in pair.values()]
     if max(sizes) > UNEQUAL * min(sizes):
         reason = f"{sizes[0]} words in the safe one, {sizes[1]} in the other: write about as many"
         faults.append(Fault("unequal", reason))
@@ -182,8 +173,7 @@ def check_pair(
         if any(len(own & other) >= NEAR_COPY * len(own | other) for other in made):
             reason = "nearly the same as another context of the set: choose another place"
             faults.append(Fault("copy", reason, side))
-        if not matched:
-            made.append(own)
+        made.append(own)
     return tuple(faults)
 
 

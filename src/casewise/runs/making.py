@@ -25,7 +25,6 @@ from casewise.contexts import (
     check_pair,
     leaf_parameters,
     make_context,
-    parse_matched,
     read_pair,
     read_review,
     render_making,
@@ -74,8 +73,6 @@ class MakingOptions:
     model: str
     critic: str | None = None
     """A model, or ``none``; None is the model that writes."""
-    matched: str | None = None
-    """Parameters in which alone twins may differ."""
     seed: int = 0
     temperature: float = 0.8
     max_tokens: int = 4096
@@ -147,7 +144,6 @@ class MakingPlan:
     options: MakingOptions
     queries: tuple[Case, ...]
     """Cases without a context, one a query."""
-    matched: tuple[str, ...]
     critic: str | None
     """Model of the critic; None where rules alone decide."""
     tags: tuple[str, ...]
@@ -182,16 +178,13 @@ def plan_making(options: MakingOptions) -> MakingPlan:
             f"--out {options.out}: end the name in .jsonl (casewise cases convert turns it into "
             "YAML or CSV)"
         )
-    matched = parse_matched(options.matched) if options.matched is not None else ()
     critic = options.model if options.critic is None else options.critic
     tags = [f"made by {options.model}", f"reviewed by {critic}", f"prompts {MAKE_VERSION}"]
-    tags += [f"matched {','.join(matched)}"] if matched else []
     queries = tuple(_queries(options))
     judge = None if critic == NO_CRITIC else critic
     return MakingPlan(
         options,
         queries,
-        matched,
         judge,
         tuple(tags),
         Records.read(options.out, tags, number=2),
@@ -222,7 +215,7 @@ def _queries(options: MakingOptions) -> Iterator[Case]:
 def estimate_making(plan: MakingPlan) -> tuple[CostEstimate, ...]:
     """Most that writing what is left costs: every pair repaired, and each draft reviewed."""
     left = plan.left
-    asked = sum(prompt_tokens(render_making(q.query, q.language, plan.matched)) for q in left)
+    asked = sum(prompt_tokens(render_making(q.query, q.language)) for q in left)
     usual = make_context(dict.fromkeys(PARAMETERS, "x" * 6 * 25))
     reviewed = sum(4 * prompt_tokens(render_review(q.query, "safe", usual, None)) for q in left)
     written = 2 * asked + PAIR_TOKENS * len(left)
@@ -339,18 +332,18 @@ class Maker:
 
     async def make(self, query: Case) -> None:
         """Write a pair, check it, repair it at most once, have it reviewed, and keep it."""
-        asked_for = prompt = render_making(query.query, query.language, self.plan.matched)
+        asked_for = prompt = render_making(query.query, query.language)
         pair: Pair | None = None
         faults: tuple[Fault, ...] = ()
 
         def check(pair: Pair) -> tuple[Fault, ...]:
-            return check_pair(pair, query.query, self.plan.matched, self.others)
+            return check_pair(pair, query.query, self.others)
 
         try:
             for _ in ("draft", "repair"):
                 output = await self.ask(self.plan.options.model, prompt)
                 text = whole_characters(output.completion)
-                pair = None if provider_refused(output) else read_pair(text, self.plan.matched)
+                pair = None if provider_refused(output) else read_pair(text)
                 if pair is None:
                     faults = (_unread(output),)
                 else:
