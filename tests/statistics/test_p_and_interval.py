@@ -1,6 +1,7 @@
 """One rule for every p: below .05 where the interval leaves 0 out, and none where there is none."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_means_correlations_and_single_shares_agree(queries: int, part: float, s
     before, noise = rng.random((2, 2 * queries))
     after = before + part * (noise - rng.random())
     truth = rng.random(2 * queries)
-    means = [clustered_mean(one, clusters, scale="log") for one in (before, abs(after))]
+    means = [replace(clustered_mean(one, clusters), scale="log") for one in (before, abs(after))]
     correlations = [clustered_pearson(one, truth, clusters) for one in (before, after)]
     for found in (*correlations, means[1] - means[0], correlations[1] - correlations[0]):
         agree(found)

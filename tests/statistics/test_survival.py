@@ -6,10 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import SurvfuncRight
 
-from casewise.statistics import Clusters, kaplan_meier, number_clusters
+from casewise.statistics import BoolArray, Clusters, IntArray, SurvivalCurve, number_clusters
+from casewise.statistics import kaplan_meier as clustered
 
 A = np.array
-NAN = float("nan")
+
+
+def kaplan_meier(turn: IntArray, event: BoolArray) -> SurvivalCurve:
+    """The curve of conversations to a query each."""
+    return clustered(turn, event, number_clusters(np.arange(len(turn))))
 
 
 def test_by_hand() -> None:
@@ -64,7 +69,7 @@ def test_two_epochs_of_three_queries_by_hand() -> None:
     # Queries a give way at once in both epochs, b never, c in one of two: half survive.
     names, event = np.repeat(np.arange(15), 2), np.tile(A([1, 1, 0, 0, 1, 0], bool), 5)
     turn = np.where(event, 1, 2)
-    curve = kaplan_meier(turn, event, number_clusters(names))
+    curve = clustered(turn, event, number_clusters(names))
     assert curve.survival.tolist() == [0.5, 0.5]
     # Five of each are off by 1/2, -1/2 and 0: se = sqrt(5 (1/4 + 1/4)) / 15 = .1054, where
     # thirty independent conversations would have sqrt(1/4 / 30) = .0913.
@@ -78,7 +83,7 @@ def test_equal_epochs_tell_no_more_than_one(rows: list[tuple[int, bool]], epochs
     turn, event = A([row[0] for row in rows]), A([row[1] for row in rows])
     once = kaplan_meier(turn, event)
     queries = Clusters(np.repeat(np.arange(len(rows)), epochs), len(rows))
-    often = kaplan_meier(np.repeat(turn, epochs), np.repeat(event, epochs), queries)
+    often = clustered(np.repeat(turn, epochs), np.repeat(event, epochs), queries)
     assert often.survival == pytest.approx(once.survival)
     assert often.low == pytest.approx(once.low, nan_ok=True)
     assert often.high == pytest.approx(once.high, nan_ok=True)

@@ -10,8 +10,6 @@ import copy
 import os
 import random
 import re
-import socket
-import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -126,7 +124,10 @@ def check_address(model: str, given: str) -> None:
         )
 
 
-_BROKEN = (
+_UNCONNECTED = (
+    ("gaierror", "no such host: {}"),
+    ("SSLCertVerificationError", "the certificate of {} is not trusted"),
+    ("SSLError", "{} does not speak TLS as expected (is it http:// instead of https://?)"),
     ("LineTooLong", "headers too large in the answer of {}"),
     ("BadStatusLine", "{} does not speak HTTP"),
     (
@@ -134,26 +135,17 @@ _BROKEN = (
         "connection closed by {} before the answer was whole",
     ),
 )
-"""Answers that break off or are no HTTP, by names of clients' errors."""
+"""Failed connections, answers that break off and those that are no HTTP, by names of errors."""
 
 
 def why_unconnected(error: BaseException, url: str) -> str:
     """Reason of a failed connection in the system's words, with the host; none of the server's."""
     place, chain = host_of(url), list(causes_of(error))
-    for cause in chain:
-        if isinstance(cause, socket.gaierror):
-            return f"no such host: {place}"
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            # A client's own error of this class has none of its attributes.
-            words = (getattr(one, "verify_message", "") for one in chain)
-            why = next(filter(None, words), "certificate verify failed")
-            return f"the certificate of {place} is not trusted ({why})"
-        if isinstance(cause, ssl.SSLError):
-            return f"{place} does not speak TLS as expected (is it http:// instead of https://?)"
     names = " ".join(type(cause).__name__ for cause in chain)
-    for pattern, sentence in _BROKEN:
-        if re.search(pattern, names):
-            return sentence.format(place)
+    known = (sentence for pattern, sentence in _UNCONNECTED if re.search(pattern, names))
+    if (sentence := next(known, None)) is not None:
+        details = (getattr(one, "verify_message", "") for one in chain)
+        return sentence.format(place) + "".join(f" ({one})" for one in {*details} if one)
     numbers = [one.errno for one in chain if isinstance(one, OSError) and one.errno]
     why = os.strerror(numbers[-1]).lower() if numbers else type(chain[-1]).__name__
     return f"{why} at {place}"

@@ -14,7 +14,6 @@ from casewise.protocols.conversations import (
 )
 from casewise.protocols.grade import (
     GRADE_VERSION,
-    GRADER_DECLINED,
     Conversation,
     grade_nonce,
     read_grade,

@@ -108,9 +108,7 @@ def brier_scores(p: FloatArray, rate: FloatArray) -> FloatArray:
 BINS = 10
 
 
-def calibration_error(
-    p: FloatArray, rate: FloatArray, clusters: Clusters, bins: int = BINS
-) -> Estimate:
+def calibration_error(p: FloatArray, rate: FloatArray, clusters: Clusters) -> Estimate:
     """Expected calibration error, in 0..1, lower is better; NaN of no answers.
 
     Probabilities stand in bins of equal width (low, high]; the error is the mean over answers of
@@ -122,14 +120,13 @@ def calibration_error(
         p: Probabilities in 0..1. Shape ``(n,)``.
         rate: Shares of people in 0..1. Shape ``(n,)``.
         clusters: The query of each.
-        bins: How many.
     """
     if not len(p):
         return UNDEFINED
     # Edges by division, so that p = .3 stands on the edge 3/10 and not beside it.
-    places = np.searchsorted(np.arange(1, bins) / bins, p, side="left")
+    places = np.searchsorted(np.arange(1, BINS) / BINS, p, side="left")
     # Of empty bins too, so that two runs have the same sums.
-    gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins)]
+    gaps = [np.where(places == i, p - rate, 0.0) for i in range(BINS)]
     sums = clusters.sums(np.ones_like(p), *gaps)
     # Of a calibrated judge's an interval holds .26 of the truths at 28 queries, .61 at 450.
     reason = "an ECE is above 0 by chance alone, so that any interval of it is false"

@@ -535,12 +535,9 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
     return Estimate(value, sums @ gradient, rows, without=without, parts=sums, makers=rows)
 
 
-def clustered_mean(
-    values: FloatArray, clusters: Clusters, *, share: bool = False, scale: Scale = "plain"
-) -> Estimate:
+def clustered_mean(values: FloatArray, clusters: Clusters, *, share: bool = False) -> Estimate:
     """A mean; NaN of no values. ``share`` says that it is a proportion. Shape ``(n,)``."""
-    found = clustered_ratio(values, np.ones_like(values), clusters, share=share)
-    return replace(found, scale=scale)
+    return clustered_ratio(values, np.ones_like(values), clusters, share=share)
 
 
 def as_loss(mean: Estimate) -> Estimate:

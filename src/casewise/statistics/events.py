@@ -46,9 +46,7 @@ class SurvivalCurve:
         return float(reached[0]) if len(reached) else float("nan")
 
 
-def kaplan_meier(
-    turn: IntArray, event: BoolArray, clusters: Clusters | None = None
-) -> SurvivalCurve:
+def kaplan_meier(turn: IntArray, event: BoolArray, clusters: Clusters) -> SurvivalCurve:
     """Kaplan & Meier (1958), doi:10.1080/01621459.1958.10501452: survival under censoring.
 
     Whoever is censored at a turn was at risk in it. The variance adds up the influence of each
@@ -60,18 +58,11 @@ def kaplan_meier(
     Args:
         turn: When each failed, or was last seen without having failed. Shape ``(n,)``.
         event: Whether it failed then. Shape ``(n,)``.
-        clusters: The query of each; None takes the rows as independent.
+        clusters: The query of each.
 
     Returns:
         The curve; with empty arrays where there are no rows.
-
-    Raises:
-        ValueError: The shapes differ, or a turn is below 1.
     """
-    if turn.ndim != 1 or turn.shape != event.shape:
-        raise ValueError(f"shapes {turn.shape} and {event.shape}")
-    if len(turn) and turn.min() < 1:
-        raise ValueError("turns are counted from 1")
     turns, place, seen = np.unique(turn, return_inverse=True, return_counts=True)
     events = np.bincount(place, event, minlength=len(turns)).astype(np.int64)
     at_risk = np.cumsum(seen[::-1])[::-1].astype(np.int64)
@@ -81,11 +72,11 @@ def kaplan_meier(
         due = (turn[:, None] >= turns) * (events / at_risk)
         beyond = (turn[:, None] == turns) * event[:, None] - due
         influence = np.cumsum(beyond / (at_risk - events), axis=1)
-        sums = influence if clusters is None else clusters.sums(*influence.T)
+        sums = clusters.sums(*influence.T)
         error = np.sqrt((sums**2).sum(axis=0))
         half = Z_95 * error / np.abs(np.log(survival))
         low, high = survival ** np.exp(half), survival ** np.exp(-half)
-    query = np.arange(len(turn)) if clusters is None else clusters.index
+    query = clusters.index
     failed = [event & (turn <= last) for last in turns]
     sides = [(len(np.unique(query[one])), len(np.unique(query[~one]))) for one in failed]
     makers = np.array([min(both) for both in sides], np.int64)

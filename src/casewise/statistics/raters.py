@@ -246,11 +246,7 @@ def agreement_of_two(
         said: The same, or ``LEFT_OPEN``. Shape ``(n,)``.
         classes: How many classes there are.
         clusters: Which rows are correlated.
-
-    Raises:
-        ValueError: A number is no class, or the shapes differ.
     """
-    _check(truth, said, classes)
     confusion = np.zeros((classes, classes + 1), np.int64)
     np.add.at(confusion, (truth, said), 1)  # -1 is the last column
     classed = said != LEFT_OPEN
@@ -298,11 +294,3 @@ def _shares(hits: FloatArray, wholes: BoolArray, clusters: Clusters) -> tuple[Es
         clustered_ratio(hit, whole, clusters, share=True)
         for hit, whole in zip(hits, wholes.T.astype(float), strict=True)
     )
-
-
-def _check(truth: IntArray, said: IntArray, classes: int) -> None:
-    if truth.shape != said.shape or truth.ndim != 1:
-        raise ValueError(f"shapes {truth.shape} and {said.shape}")
-    for name, column, least in (("truth", truth, 0), ("said", said, LEFT_OPEN)):
-        if len(column) and not least <= column.min() <= column.max() < classes:
-            raise ValueError(f"{name} must lie in {least}..{classes - 1}")
