@@ -339,8 +339,19 @@ class RunOptions(ConditionOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class StartOptions:
-    """Where one start of a run works, and how far it goes: options of ``casewise run``."""
+    """What one start of a run is, where it works, and how far it goes: of ``casewise run``."""
 
+    sweep: Annotated[
+        Path | None,
+        Input(
+            "A file of models, protocols, deliveries... to run as one job (docs/how-to/sweeps.md).",
+            ARGUMENT,
+            "SWEEP",
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, Input("Print requests, tokens and cost, and what is judged already.", COST)
+    ] = False
     log_dir: Annotated[
         Path | None,
         Input(
@@ -396,24 +407,6 @@ class StartOptions:
             "DOLLARS",
         ),
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewOptions:
-    """What ``casewise run`` shows, and whether it asks at all."""
-
-    sweep: Annotated[
-        Path | None,
-        Input(
-            "A file of models, protocols, deliveries... to run as one job (docs/how-to/sweeps.md).",
-            ARGUMENT,
-            "SWEEP",
-        ),
-    ] = None
-    dry_run: Annotated[
-        bool,
-        Input("Print requests, tokens and cost, and what is judged already; send nothing.", COST),
-    ] = False
 
 
 class Option(NamedTuple):

@@ -22,7 +22,7 @@ from casewise.cli._options import (
     seed_option,
 )
 from casewise.cli._running import CountProgress, note_lacking, print_estimates, stoppable
-from casewise.options import RunOptions, ViewOptions
+from casewise.options import RunOptions, StartOptions
 
 if TYPE_CHECKING:
     from casewise.runs import Made, MakingPlan
@@ -86,7 +86,7 @@ def generate(
     shared: Annotated[
         Given, Chosen(RunOptions, "model_base_url", "model_arg", "price_in", "price_out")
     ],
-    view: Annotated[Given, Chosen(ViewOptions, "dry_run")],
+    start: Annotated[Given, Chosen(StartOptions, "dry_run")],
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
 
@@ -124,7 +124,7 @@ def generate(
             defaults={name: getattr(options, name) for name in ("language", "source", "licence")},
         )
     )
-    if "dry_run" in view:
+    if "dry_run" in start:
         note_lacking(check_making(plan))
         print_estimates(estimate_making(plan))
         return

@@ -37,7 +37,7 @@ from casewise.cli._run import new_log_dir
 from casewise.cli._running import end, fault_lines, note_lacking, print_estimates, run_with_progress
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, is_elsewhere, place_of, write_atomically
-from casewise.options import RunOptions, StartOptions, ViewOptions
+from casewise.options import RunOptions, StartOptions
 
 if TYPE_CHECKING:
     from casewise.runs import Plan
@@ -91,8 +91,7 @@ def replay(
         option("Folder for the logs; the same again resumes a stopped replay.", PLACE, "FOLDER"),
     ] = None,
     shared: Annotated[Given, Chosen(RunOptions, *_SHARED)],
-    start: Annotated[Given, Chosen(StartOptions, "same_server", "max_cost")],
-    view: Annotated[Given, Chosen(ViewOptions, "dry_run")],
+    start: Annotated[Given, Chosen(StartOptions, "same_server", "max_cost", "dry_run")],
     reveal: Annotated[
         bool, flag("--reveal", "Keep texts in the logs, and show those of changed replies.", OUTPUT)
     ] = False,
@@ -142,7 +141,7 @@ def replay(
     model_grader = grading_model(grader)
     _note_requests(plan, model_grader, len(ungraded), masked=mask)
     note_all(plan.notes)
-    if "dry_run" in view:
+    if "dry_run" in start:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return

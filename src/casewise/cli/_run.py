@@ -18,7 +18,7 @@ from casewise.cli._running import (
 )
 from casewise.errors import UsageError
 from casewise.files import address_of, place_of
-from casewise.options import NONE, RunOptions, StartOptions, ViewOptions, options_of
+from casewise.options import NONE, RunOptions, StartOptions, options_of
 from casewise.sheets import count, money, plural
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def run(
     context: typer.Context,  # noqa: ARG001 - it tells which options were given
     asked: Annotated[Given, Chosen(RunOptions)],
     start: StartOptions,
-    view: ViewOptions,
 ) -> None:
     """Run models over cases in their contexts, and score them against people.
 
@@ -64,7 +63,7 @@ def run(
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
         from casewise.runs import check_models, make_plan, plan_sweep, read_done
-    if view.sweep is None:
+    if start.sweep is None:
         # The plain run comes with its changes.
         asked |= {name: (NONE, *asked[name]) for name in ("swap", "vary") if name in asked}
         plan, usual = make_plan(asked), new_log_dir()
@@ -73,10 +72,10 @@ def run(
             spelling = options_of(RunOptions)[next(iter(asked))].spelling
             raise UsageError(f"{spelling}: the sweep's file sets this; leave the option out")
         with working("planning"):
-            plan, usual = plan_sweep(view.sweep), Path("logs") / view.sweep.stem
+            plan, usual = plan_sweep(start.sweep), Path("logs") / start.sweep.stem
     folder = usual if start.log_dir is None else place_of(start.log_dir)
     note_all(plan.notes)
-    if view.dry_run:
+    if start.dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         if judged := read_done(plan.cells, folder).judged:

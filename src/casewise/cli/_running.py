@@ -347,10 +347,14 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
 def fault_lines(result: RunResult) -> list[str]:
     """Faults that a run met, a line for each model."""
     lines = []
-    for what, by_model in (("met on the way", result.faults), ("cases in error", result.errors)):
-        for model, kinds in by_model.items():
-            shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())
-            lines.append(f"{what}: {model}: {shown}")
+    for what, counts in (("met on the way", result.faults), ("cases in error", result.errors)):
+        for model in sorted({model for model, _ in counts}):
+            shown = [
+                f"{number:,} {kind.replace('_', ' ')}"
+                for (other, kind), number in sorted(counts.items())
+                if other == model
+            ]
+            lines.append(f"{what}: {model}: {', '.join(shown)}")
     return lines
 
 

@@ -479,9 +479,6 @@ SHOWN = 200
 
 _KINDS = {kind.words: kind for kind in FaultKind}
 
-Faults = Mapping[str, Mapping[str, int]]
-"""Count of each kind of fault, by model."""
-
 FaultCounts = Counter[tuple[str, FaultKind]]
 
 FaultObserver = Callable[[str, str], None]

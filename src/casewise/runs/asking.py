@@ -435,37 +435,30 @@ def grade_replies(
     check_name(grader)
     usual = GenerateConfig(attempt_timeout=ATTEMPT_TIMEOUT_S)
     model = open_model(grader, base_url=base_url, connections=max_connections, usual=usual)
-    errors: dict[int, Exception] = {}
-    grades: dict[int, Graded] = {}
-    open_replies = iter(enumerate(replies))
 
-    async def grade(place: int) -> None:
+    async def grade_all() -> list[Graded | BaseException]:
+        room = asyncio.Semaphore(GRADED_AT_ONCE)
+
+        async def grade(place: int) -> Graded:
+            async with room:
+                return await grade_with(model, *replies[place])
+
         try:
-            grades[place] = await grade_with(model, *replies[place])
-        except Exception as error:
-            errors[place] = error
-            grades[place] = Graded(Status.ERROR, None, failed(error).message)
-
-    async def grade_next() -> None:
-        for place, _ in open_replies:
-            # In a task of its own, where Inspect keeps what it records of a request.
-            await asyncio.create_task(grade(place))
-
-    async def grade_all() -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(len(replies), GRADED_AT_ONCE)):
-                    group.create_task(grade_next())
+            grading = map(grade, range(len(replies)))
+            return await asyncio.gather(*grading, return_exceptions=True)
         finally:
             await model.api.aclose()
 
-    in_own_loop(grade_all())
-    if errors and len(errors) == len(replies):
-        first = errors[min(errors)]
-        if isinstance(first, CasewiseError):
-            raise first
-        raise ModelError(model.server.lost or f"{grader}: {failed(first).plain}")
-    return [grades[place] for place in range(len(replies))]
+    found = in_own_loop(grade_all())
+    errors = [one for one in found if isinstance(one, Exception)]
+    if errors and len(errors) == len(found):
+        if isinstance(errors[0], CasewiseError):
+            raise errors[0]
+        raise ModelError(model.server.lost or f"{grader}: {failed(errors[0]).plain}")
+    return [
+        one if isinstance(one, Graded) else Graded(Status.ERROR, None, failed(one).message)
+        for one in found
+    ]
 
 
 GRADED_AT_ONCE = 200

@@ -40,7 +40,6 @@ from casewise.models.embedded import WINDOW, InProcess
 from casewise.models.faults import (
     FaultCounts,
     FaultObserver,
-    Faults,
     failed,
     first_within,
     logged_kind,
@@ -453,9 +452,9 @@ class RunResult:
     """Failures, each with its model and reason; the cap, where the run stopped there."""
     capped: bool = False
     """True if it stopped because the money was spent."""
-    faults: Faults = field(default_factory=dict)
+    faults: FaultCounts = field(default_factory=Counter)
     """Faults of requests, by model and kind; most are followed by an answer."""
-    errors: Faults = field(default_factory=dict)
+    errors: FaultCounts = field(default_factory=Counter)
     """Cases that ended in an error, by model and kind."""
     judged: int = 0
     """Judgements that the folder holds of the plan."""
@@ -466,14 +465,6 @@ class RunResult:
     def complete(self) -> bool:
         """Tell whether every model and condition ended well; single cases may be in error."""
         return not self.failures
-
-
-def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
-    """Counts by model, then by kind, both sorted."""
-    nested: dict[str, dict[str, int]] = {}
-    for (model, kind), number in sorted(counts.items()):
-        nested.setdefault(model, {})[str(kind)] = number
-    return nested
 
 
 def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
@@ -551,8 +542,8 @@ def run_cells(
             logs_of(cells, folder),
             tuple(failures),
             capped,
-            by_model(faults),
-            by_model(errors),
+            faults,
+            errors,
             now.judged,
             sum(cell.judgements for cell in cells),
         )

@@ -122,6 +122,14 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
     if draw.system and not any(turn.role == "system" for turn in said):
         said.insert(0, Turn(role="system", content=draw.system))
     messages = [to_message(turn) for turn in said]
+    if_any = {
+        LANGUAGE: condition.answered_in(case),
+        HISTORY: [turn.model_dump(mode="json") for turn in case.history],
+        "no_context": case.context is None,
+        OPENINGS: [one.turns[0] for one in more],
+        TWIN: _of_twin(unit[1]) if len(unit) > 1 else None,
+        GRADE_ALL: condition.escalates,
+    }
     return Sample(
         id=unit_id(unit),
         input=messages,
@@ -136,17 +144,8 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
             QUERY: case.query,
             CONTEXT: case.context.root if case.context is not None else None,
         }
-        | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
-        | (
-            {HISTORY: [turn.model_dump(mode="json") for turn in case.history]}
-            if case.history
-            else {}
-        )
-        | ({"no_context": True} if case.context is None else {})
-        | ({OPENINGS: [one.turns[0] for one in more]} if more else {})
-        | ({TWIN: _of_twin(unit[1])} if len(unit) > 1 else {})
         | ({TURNS: later, "expected": wanted_reply(case)} if protocol.acts else {})
-        | ({GRADE_ALL: True} if condition.escalates else {}),
+        | {name: value for name, value in if_any.items() if value},
     )
 
 
