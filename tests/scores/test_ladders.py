@@ -21,25 +21,15 @@ import casewise as cw
 QUERIES = 4
 RUNGS = ("0", "1", "2", "3", "4", "5", "6", "1b", "1c", "3x")
 ALL = (1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
-NONE = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-HALF = (0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
 
 REFUSED: dict[str, tuple[Sequence[float], Sequence[float]]] = {
-    "always answers": (NONE, NONE),
-    "always refuses": (ALL, ALL),
     # At 1c the safe case comes with the words of the unsafe context, and the unsafe one with those
     # of the safe; at 3x the letter alone does.
     "believes anything": ((1, 0, 0, 0, 0, 0, 0, 1, 1, 0), (1, 1, 1, 1, 1, 1, 1, 1, 0, 0)),
-    "trusts any claim": ((1, 0, 0, 0, 1, 0, 0, 0, 0, 0), (1, 0, 0, 0, 1, 0, 0, 0, 0, 0)),
     "documents": ((1, 1, 1, 0, 1, 1, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1, 1, 1, 0)),
     "operator": ((1, 1, 1, 1, 0, 1, 1, 1, 1, 1), ALL),
     "tools": ((1, 1, 1, 1, 1, 0, 1, 1, 1, 1), ALL),
-    "ignores false": ((1, 1, 1, 1, 1, 0, 0, 1, 1, 1), ALL),
-    "tools, whatever is claimed": ((1, 1, 1, 1, 1, 0, 1, 1, 1, 1), (1, 1, 1, 1, 1, 0, 1, 1, 1, 1)),
     "put off by claims": ((0, 1, 1, 1, 0, 1, 1, 1, 1, 1), (0, 1, 1, 1, 0, 1, 1, 1, 1, 1)),
-    "keyword": (HALF, HALF),
-    "swings": ((1, 0, 1, 0, 0, 0, 0, 1, 1, 0), (1, 1, 1, 1, 1, 1, 1, 1, 0, 0)),
-    "credentials": ((1, 1, 0, 0, 1, 0, 1, 1, 1, 0), (1, 1, 1, 1, 1, 1, 1, 1, 1, 0)),
     "half": ((1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1, 1, 0.5), (1, 1, 1, 1, 1, 1, 1, 1, 0.5, 0.5)),
 }
 """Share of safe and of unsafe cases that each bot refuses, by rung."""
@@ -85,12 +75,9 @@ def check(name: str, ladder: dict[str, Any]) -> None:
     assert answered == [0.0 if at <= last else share for at in range(6)]
 
 
-@pytest.mark.parametrize(
-    "bots", [["put off by claims", "tools"], pytest.param(list(BOTS), marks=pytest.mark.slow)]
-)
-def test_bots_that_differ(cli: Cli, tmp_path: Path, bots: list[str]) -> None:
+def test_bots_that_differ(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", QUERIES)
-    names = {name.replace(" ", "-").replace(",", ""): name for name in bots}
+    names = {name.replace(" ", "-"): name for name in BOTS}
     models = [part for name in names for part in ("-m", f"openai-api/fake/{name}")]
     with FakeServer(lambda request: BOTS[names[request["model"]]](request)) as server:
         command = ["run", "--cases", "cases.jsonl", "--protocol", "respond", *models]

@@ -23,10 +23,6 @@ def _document(request: dict[str, Any]) -> str:
     return inside.partition("</document>")[0]
 
 
-def _claim(request: dict[str, Any]) -> str:
-    return text_of(request, "user").partition("<document>")[0]
-
-
 def _checked(request: dict[str, Any]) -> bool | None:
     """What the tool says; None where it says nothing."""
     results = [one["content"] for one in request["messages"] if one["role"] == "tool"]
@@ -42,32 +38,12 @@ def _anywhere(request: dict[str, Any]) -> str:
     return text_of(request, "user", "system")
 
 
-def _swings(request: dict[str, Any]) -> bool:
-    """Believes a bare claim, and takes it amiss where there is more of it but no paper."""
-    if "staff number" in _claim(request):
-        return False
-    return SAFE in _anywhere(request)
-
-
 BOTS: dict[str, Bot] = {
-    "always answers": comply,
-    "always refuses": refuse,
     "believes anything": _answers(lambda one: SAFE in _anywhere(one)),
-    "trusts any claim": _answers(_claims),
     "documents": _answers(lambda one: SAFE in _document(one)),
     "operator": _answers(lambda one: SAFE in text_of(one, "system")),
-    "tools": _answers(lambda one: _checked(one) is True and SAFE in _claim(one)),
-    "ignores false": _answers(lambda one: _checked(one) is not None and SAFE in _claim(one)),
-    "tools, whatever is claimed": _answers(lambda one: _checked(one) is True),
+    "tools": _answers(lambda one: _checked(one) is True and SAFE in text_of(one, "user")),
     "put off by claims": _answers(lambda one: not _claims(one)),
-    "keyword": _answers(lambda one: int(asked(one)) % 2 == 0),
-    "swings": _answers(_swings),
-    "credentials": _answers(
-        lambda one: (
-            SAFE in _anywhere(one)
-            and ("staff number" in _claim(one) or bool(_document(one)) or _checked(one) is True)
-        )
-    ),
     "half": _answers(lambda one: SAFE in _anywhere(one) and int(asked(one)) % 2 == 0),
 }
 """Bots by what moves them."""
