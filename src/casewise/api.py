@@ -248,17 +248,16 @@ def describe(cases: Cases) -> Description:
     return Description(dataset.describe_cases(case_set(cases)))
 
 
-def audit(cases: Cases, *, seed: int = 0) -> Audit:
+def audit(cases: Cases) -> Audit:
     """Look for what is wrong with a set of cases, before anybody judges them; no model is run.
 
     Args:
         cases: A name, a file, or cases.
-        seed: Seed of folds and hashing.
 
     Raises:
         InputError: The file can't be used.
     """
-    return Audit(dataset.audit_cases(case_set(cases), seed=seed))
+    return Audit(dataset.audit_cases(case_set(cases)))
 
 
 @takes(PowerInputs, "test")

@@ -29,7 +29,6 @@ from casewise.cli._options import (
     flag,
     open_cases,
     option,
-    seed_option,
     warn_of_content,
 )
 from casewise.cli.arguments import File
@@ -213,7 +212,6 @@ def audit(
     ] = "",
     format: FormatOption = Format.TABLE,
     reveal: Annotated[bool, flag("--reveal", "Show pieces of the texts, not only ids.")] = False,
-    seed: Annotated[int, seed_option("Seed of folds and hashing.")] = 0,
 ) -> None:
     """Look for what is wrong with a set of cases, before anybody judges them.
 
@@ -234,7 +232,7 @@ def audit(
     demands = dataset.parse_demands(fail_on) if fail_on.strip() else ()
     loaded = open_cases(file)
     with working("auditing"):
-        audited = dataset.audit_cases(loaded, seed=seed)
+        audited = dataset.audit_cases(loaded)
     if reveal:
         warn_of_content()
     print_as(format, reporting.audit_sheet(audited, reveal=reveal))

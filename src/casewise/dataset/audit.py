@@ -29,14 +29,9 @@ class Audit:
     leakage: Leakage
 
 
-def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
-    """Audit a set of cases.
-
-    Args:
-        loaded: The cases.
-        seed: Of the folds.
-    """
-    data = Material(loaded.cases, seed)
+def audit_cases(loaded: CaseSet) -> Audit:
+    """Audit a set of cases."""
+    data = Material(loaded.cases)
     made = results(data)
     return Audit(
         name=loaded.name,

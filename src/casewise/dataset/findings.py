@@ -66,7 +66,6 @@ class Material:
     """Cases and what is taken out of them for checks, each in the order of the file."""
 
     cases: tuple[Case, ...]
-    seed: int = 0
     """Seed of folds."""
 
     @cached_property
@@ -144,7 +143,7 @@ class Material:
     @cached_property
     def leakage(self) -> Leakage:
         """Accuracy of guessing the intended side from the surface."""
-        return leakage(self.sided, self.contexts, self.parameters, self.seed)
+        return leakage(self.sided, self.contexts, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from casewise.statistics import (
     grouped_folds,
 )
 
-FOLDS = 10
+FOLDS, SEED = 10, 0
 
 LEAST_SIDE = 10
 """Cases of either side, and groups, below which nothing is fitted."""
@@ -82,7 +82,6 @@ def leakage(
     cases: Sequence[Case],
     contexts: Mapping[str, str],
     parameters: Mapping[str, Mapping[str, str]],
-    seed: int,
 ) -> Leakage:
     """Guess the intended side of cases from their surface.
 
@@ -90,17 +89,16 @@ def leakage(
         cases: Cases with a context and an intended side.
         contexts: The text of each context, by case.
         parameters: The text of each parameter, by case.
-        seed: Of the folds.
     """
     groups = _groups(cases, contexts)
     if len(cases) > MOST_CASES:
-        drawn = np.random.default_rng(seed).permutation(groups.max() + 1)[groups]
+        drawn = np.random.default_rng(SEED).permutation(groups.max() + 1)[groups]
         drawn = np.argsort(drawn, kind="stable")[:MOST_CASES]
         cases, groups = [cases[place] for place in np.sort(drawn)], groups[np.sort(drawn)]
     safe = np.array([case.intended == "safe" for case in cases], bool)
 
     def guess(words: Words) -> Guess:
-        return _guess(words.bag(), safe, groups, seed, words.names)
+        return _guess(words.bag(), safe, groups, words.names)
 
     context = number_words(contexts[case.id] for case in cases)
     counts = Counter(name for case in cases for name in parameters[case.id])
@@ -116,8 +114,8 @@ def leakage(
     ranked = sorted(by_parameter.items(), key=lambda named: -np.nan_to_num(named[1].accuracy.value))
     return Leakage(
         guess(context),
-        _guess(number_words(case.query for case in cases).bag(), safe, groups, seed),
-        _guess(table, safe, groups, seed),
+        _guess(number_words(case.query for case in cases).bag(), safe, groups),
+        _guess(table, safe, groups),
         dict(ranked),
         len(np.unique(groups)),
     )
@@ -145,7 +143,6 @@ def _guess(
     features: Any,
     safe: BoolArray,
     groups: IntArray,
-    seed: int,
     names: Sequence[str] = (),
 ) -> Guess:
     """Guess sides by logistic regression (L2, C = 1) in ten folds of whole groups.
@@ -157,7 +154,6 @@ def _guess(
         features: A sparse table of 0 and 1, or a dense one of numbers. Shape ``(n, k)``.
         safe: Whether each case is intended safe. Shape ``(n,)``.
         groups: The group of each; none is split. Shape ``(n,)``.
-        seed: Of the folds.
         names: Words of the columns.
     """
     n = len(safe)
@@ -166,7 +162,7 @@ def _guess(
     distinct, place = np.unique(groups, return_inverse=True)
     if min(safe.sum(), (~safe).sum(), len(distinct)) < LEAST_SIDE:
         return nothing
-    folds = grouped_folds(place, FOLDS, seed)
+    folds = grouped_folds(place, FOLDS, SEED)
     right = np.zeros(n)
     weights = np.full((FOLDS, features.shape[1]), np.nan)
     for fold in range(FOLDS):
