@@ -27,10 +27,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from casewise.cases import STARTER, open_cases
-from casewise.judgements import SCHEMA
+from casewise.cases import STARTER, open_cases, write_cases
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from support.tables import random_table  # noqa: E402
+
 RESULT = HERE / "results/speed.md"
 DATA = Path(
     os.environ.get("CASEWISE_CASEBENCH", HERE.parent.parent / "shared/data/casebench")
@@ -91,13 +94,12 @@ def serving(latency: float) -> Iterator[str]:
 
 def repeat_starter(folder: Path, count: int) -> Path:
     """A file of the starter cases, again and again under ids of their own."""
-    cases = [json.loads(case.model_dump_json()) for case in open_cases(STARTER).cases]
-    path = folder / f"cases-{count}.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        for number, case in enumerate(islice(cycle(cases), count)):
-            round_ = number // len(cases)
-            own = {"id": f"case-{number}", "query": f"{case['query']} ({round_})"}
-            file.write(json.dumps(case | own) + "\n")
+    path, some = folder / f"cases-{count}.jsonl", cycle(open_cases(STARTER).cases)
+    cases = [
+        case.model_copy(update={"id": f"case-{number}", "query": f"{case.query} ({number // 56})"})
+        for number, case in enumerate(islice(some, count))
+    ]
+    write_cases(cases, path)
     return path
 
 
@@ -168,40 +170,14 @@ def rows(options: argparse.Namespace, folder: Path) -> list[str]:
 
 def make_table(judgements: int, models: int) -> pl.DataFrame:
     """Judgements of models that judge the same pairs of cases, with 20 votes a case."""
-    random = np.random.default_rng(0)
-    cases = judgements // models // 2 * 2
-    rate = random.beta(np.tile([4, 2], cases // 2), np.tile([2, 5], cases // 2))
-    safe, place = random.binomial(20, rate), pl.int_range(cases, eager=True)
-    whole = pl.DataFrame(
-        {
-            "protocol": pl.repeat("probability", cases, eager=True),
-            "delivery": pl.repeat("judge", cases, eager=True),
-            "dataset_hash": pl.repeat("generated", cases, eager=True),
-            "case_id": place.cast(pl.String),
-            "query_id": (place // 2).cast(pl.String),
-            "category": (place // 2 % 45).cast(pl.String),
-            "intended": np.tile(["safe", "unsafe"], cases // 2),
-            "votes_safe": safe,
-            "votes_unsafe": 20 - safe,
-            "epoch": pl.repeat(1, cases, eager=True),
-            "status": pl.repeat("ok", cases, eager=True),
-        }
-    )
+    cases, random = random_table(judgements // models // 2, 0), np.random.default_rng(0)
     parts = []
     for model in range(models):
-        p = np.clip(0.5 + 0.7 * (rate - 0.5) + random.normal(0, 0.15, cases), 0, 1)
-        judged = whole.with_columns(
-            run_id=pl.lit(f"run{model}"),
-            model=pl.lit(f"model{model}"),
-            verdict=pl.Series(np.where(p > 0.5, "safe", "unsafe")),
-            p_safe=pl.Series(p),
-        )
-        parts.append(judged)
-    table = pl.concat(parts)
-    missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in table]
-    return table.with_columns(missing).select(
-        pl.col(name).cast(kind) for name, kind in SCHEMA.items()
-    )
+        p = (cases["p_safe"] + pl.Series(random.normal(0, 0.15, len(cases)))).clip(0, 1)
+        verdict = pl.when(p > 0.5).then(pl.lit("safe")).otherwise(pl.lit("unsafe"))
+        named = {"run_id": pl.lit(f"run{model}"), "model": pl.lit(f"model{model}")}
+        parts.append(cases.with_columns(p_safe=p, verdict=verdict, **named))
+    return pl.concat(parts)
 
 
 def views(_: argparse.Namespace, folder: Path) -> list[str]:

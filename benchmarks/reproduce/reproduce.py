@@ -135,11 +135,10 @@ def find(folder: Path, work: Mapping[str, Any]) -> list[Path]:
     """Files of a work below a folder."""
     found = []
     for path, sha256 in work["files"].items():
-        for one in folder.rglob(Path(path).name):
-            if hashlib.sha256(one.read_bytes()).hexdigest() == sha256:
-                found.append(one)
-                break
-        else:
+        named = folder.rglob(Path(path).name)
+        held = (one for one in named if hashlib.sha256(one.read_bytes()).hexdigest() == sha256)
+        found.append(next(held, None))
+        if found[-1] is None:
             place = f"{work['address']}, commit {work['commit']}"
             raise SystemExit(f"{folder}: holds no {path} with sha256 {sha256} ({place})")
     return found
@@ -211,19 +210,17 @@ def summary(found: Mapping[str, Sequence[Figure]]) -> str:
 
 
 def section(name: str, figures: Sequence[Figure]) -> Iterator[str]:
-    """What a work is, and a line for each of its figures."""
+    """A work's terms, and a line for each of its figures."""
     work = load(name)
-    yield f"\n## {name}\n\n{work['title']}. {work['citation']}. {work['address']}"
-    yield f"Licence: {work['licence']}. {work['terms']}\n\nLeft out: {work['left_out']}"
-    yield from (f"\nDifferences: {work[one]}" for one in ("differs",) if one in work)
-    for source in dict.fromkeys(one.source for one in figures):
-        yield f"\n{source}:\n"
-        yield "| run | figure | published | recomputed | equal within |\n|---|---|---:|---:|---:|"
-        for one in figures:
-            if one.source == source:
-                equal = f"{one.tolerance:g}" if one.is_equal else "no"
-                values = f"{one.published} | {one.recomputed:.7g}"
-                yield f"| {one.row} | {one.name} | {values} | {equal} |"
+    yield f"\n## {name}\n"
+    named = ("title", "citation", "address", "licence", "terms", "left_out", "differs")
+    yield from (f"{one}: {work[one]}" for one in named if one in work)
+    yield "\n| source | run | figure | published | recomputed | equal within |"
+    yield "|---|---|---|---:|---:|---:|"
+    for one in figures:
+        equal = f"{one.tolerance:g}" if one.is_equal else "no"
+        values = f"{one.published} | {one.recomputed:.7g}"
+        yield f"| {one.source} | {one.row} | {one.name} | {values} | {equal} |"
 
 
 def main(folder: Path) -> None:

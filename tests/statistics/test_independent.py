@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT, Cli
 
 pytestmark = pytest.mark.slow
-SCRIPT = ROOT / "benchmarks/independent.py"
+SCRIPT = ROOT / "tests/statistics/independent.py"
 CHANGED = ("accuracy", "safe_recall", "unsafe_recall", "pcc")
 
 

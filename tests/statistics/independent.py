@@ -1,6 +1,6 @@
 """Intervals of published outputs, recomputed without casewise: numpy, scipy and the documents.
 
-    python benchmarks/independent.py BEFORE.json AFTER.json
+    python tests/statistics/independent.py BEFORE.json AFTER.json
 
 Two outputs of CASE-Bench over the same cases, scores or verdicts. Printed is a JSON object: of each
 figure its value and its 95 % interval, as docs/method/statistics.md defines them. A test
