@@ -54,7 +54,7 @@ def test_every_command_and_option_of_the_program_is_in_the_reference(
             assert re.search(rf"`[^`]*(?<![\w-]){name}\b", section), (path, name)
             found += 1
         assert f"`casewise {' '.join(path)}`" in pages["reference/commands/index.md"]
-    assert found > 250
+    assert found > 200
 
 
 def test_every_public_name_of_python_is_in_the_reference(pages: dict[str, str]) -> None:
