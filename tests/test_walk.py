@@ -8,7 +8,7 @@ from pathlib import Path
 from conftest import ROOT, clean_env
 from support.weights import weights
 
-RUN, JUDGED, SCORE = 52, 37, 24
+RUN, JUDGED, SCORE = 52, 37, 25
 """Most files whose functions the first run calls, those of them before its scores, and
 ``casewise score`` of a published output."""
 
