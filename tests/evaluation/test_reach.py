@@ -41,7 +41,8 @@ def run(
     """What a run against an address says."""
     cases = write_questions(folder / "cases.jsonl", questions)
     done = cli(
-        *("run", "-m", MODEL, "--cases", cases, "--protocol", protocol, "--log-dir", "logs", *more),
+        *("run", "-m", MODEL, "--cases", str(cases), "--protocol", protocol, *more),
+        *("--log-dir", "logs"),
         env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": url, **(env or {})},
     )
     assert done.returncode == status, done.stderr

@@ -71,7 +71,7 @@ def test_a_changed_file_is_not_taken_for_the_old_one(cli: Cli, tmp_path: Path) -
 
 def test_a_choice_of_cases(cli: Cli, tmp_path: Path) -> None:
     """Cases by category, tag or id are a run of their own, that goes on by itself."""
-    about = {
+    about: dict[str, dict[str, Any]] = {
         "a1": {"category": "fraud, scams"},
         "a2": {"category": "fraud"},
         "b1": {"category": "hate", "tags": ["fraud"]},

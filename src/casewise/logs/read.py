@@ -331,7 +331,10 @@ def check_whole(path: Path) -> None:
                 return
     except (BadZipFile, EOFError, zlib.error):
         pass
-    raise InputError("can't be read: move it away, and what it held is judged again", file=path)
+    raise InputError(DAMAGED, file=path)
+
+
+DAMAGED = "can't be read: move it away, and what it held is judged again"
 
 
 # --- the logs of a folder -------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from pydantic_core import to_json
 
-from casewise.errors import first_line
+from casewise.errors import InputError, first_line
 from casewise.files import Journal, is_elsewhere, new_file
 from casewise.logs.names import ANSWERED_BY, CUT, CUT_TURNS, RUNNING, TURN_DOUBTS, TURNS_BY
-from casewise.logs.read import running_header, running_samples
+from casewise.logs.read import DAMAGED, running_header, running_samples
 
 if TYPE_CHECKING:
     from inspect_ai.log import (
@@ -113,10 +113,13 @@ def end_killed(running: Path) -> None:
 
     Raises:
         OSError: It could not be written.
-        ValueError: Its header can't be read.
+        InputError: It can't be read.
     """
-    header = running_header(running) | {"status": "cancelled"}
-    _write_log(running, str(running.with_suffix(".eval")), to_json(header))
+    try:
+        header = running_header(running) | {"status": "cancelled"}
+        _write_log(running, str(running.with_suffix(".eval")), to_json(header))
+    except ValueError:
+        raise InputError(DAMAGED, file=running) from None
 
 
 def _write_log(running: Path, address: str, header: bytes) -> None:

@@ -79,20 +79,12 @@ StopObserver = Callable[[Callable[[], object]], object]
 """Callback at the start with the function that stops the run, from any thread."""
 
 
-def _ignore(_: Status) -> None:
-    pass
-
-
-def _ignore_line(_model: str, _sentence: str) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class Observers:
     """Callbacks of a run."""
 
-    judgement: Observer = _ignore
-    fault: FaultObserver = _ignore_line
+    judgement: Observer = lambda _: None
+    fault: FaultObserver = lambda _model, _sentence: None
     """Called when a model meets a kind of fault for the first time."""
     stop: StopObserver | None = None
     """Called with the function that stops the run, which then raises CancelledError; not on a
