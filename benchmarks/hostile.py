@@ -36,6 +36,7 @@ import numpy as np
 import polars as pl
 from coverage import drawn
 from numpy.typing import NDArray
+from sequential import sequential
 
 from casewise.analyses import analyse
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
@@ -484,6 +485,11 @@ def _other_forms(data: Path) -> Iterator[Ground]:
 def by_formula(_: Path) -> Iterator[Ground]:
     """Models whose truth is known by the formula that draws them."""
     return (of_runs(*one) for one in drawn(seed=1))
+
+
+def until_clear(data: Path) -> Iterator[Ground]:
+    """Votes that are collected until each case is decided."""
+    return (Ground(*one) for one in sequential(data))
 
 
 # --- figures of other commands --------------------------------------------------------------
@@ -1160,6 +1166,7 @@ PARTS: Mapping[str, tuple[str, Callable[[Path], Iterable[Ground]]]] = {
     "commands": ("Figures of describe, replay and graded replies", other_commands),
     "analyses": ("Analyses of casewise score", analysed),
     "drawn": ("Populations drawn by a formula", by_formula),
+    "sequential": ("Votes collected until clear", until_clear),
 }
 """Tables by name: what each is of, and its populations."""
 
