@@ -126,7 +126,7 @@ def _section(command: Command, level: str) -> str:
 
 
 def _table(head: str, records: tuple[tuple[str, str], ...]) -> str:
-    rows = (f"| `{_bars(name)}` | {_cell(text)} |" for name, text in records)
+    rows = (f"| `{name}` | {_cell(text)} |" for name, text in records)
     return "\n".join([f"| {head} | means |", "|---|---|", *rows]) if records else ""
 
 
@@ -213,9 +213,9 @@ MEASURES_HEAD = """# Measures
 Every measure that `casewise score`, `compare`, `report` and `gate` have, by its key in JSON,
 tables and a gate's file: made of the program's own table. `r` is the share of people who call a
 case safe, `p` the model's probability of safe; `s` and `u` are the verdicts in the context of a
-pair that is meant to be safe, and in the other. Beside each stand `_se`, clustered by query, and
-`_ci`, 95 %; of no cases or answers all three are null. [Statistics](../method/statistics.md) says
-how to read them."""
+pair that is meant to be safe, and in the other. Each has `_se`, clustered by query, and `_ci`,
+95 %; of no cases or answers all three are null. [Statistics](../method/statistics.md) explains
+them."""
 
 
 def _measure_row(row: Measure) -> str:
@@ -267,7 +267,7 @@ def statistics_page() -> str:
         "## Constants",
         "| name | value |\n|---|---|\n"
         + "\n".join(
-            f"| `{name}` | `{_bars(str(one))[:120]}` |"
+            f"| `{name}` | `{str(one)[:120]}` |"
             for name, one in found.items()
             if not (inspect.isclass(one) or inspect.isfunction(one))
         ),
