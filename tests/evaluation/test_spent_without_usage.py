@@ -18,8 +18,17 @@ def test_an_answer_without_a_count_costs_its_estimate(cli: Cli, tmp_path: Path) 
     given = {"protocol": "binary", "price_in": 1000, "price_out": 2000}
     (row,) = cw.plan(cases, model="openai-api/fake/m", **given).estimates
     cap = (row.cost_usd or 0.0) / CASES * 4.5
-    command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary", *PRICES)
-    command += ("--log-dir", "logs", "--max-connections", "1", "--max-cost", f"{cap:.4f}")
+    command: list[str | Path] = [
+        "run",
+        "-m",
+        "openai-api/fake/m",
+        "--cases",
+        cases,
+        "--protocol",
+        "binary",
+        *PRICES,
+    ]
+    command += ["--log-dir", "logs", "--max-connections", "1", "--max-cost", f"{cap:.4f}"]
     message = {"role": "assistant", "content": '{"judgement": "safe"}'}
     with FakeServer(lambda _: {"message": message, "usage": None}) as server:
         done = cli(*command, env=server.env)

@@ -8,7 +8,7 @@ was in flight.
 import asyncio
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,36 +90,24 @@ def measure_grading(condition: "Condition") -> RequestCount:
     """Count the requests to a grader of a condition's replies, and estimate their tokens.
 
     Each graded reply takes a request: the last of a conversation, or every one where the
-    conversation escalates, or is a script. Empty replies, and those that the provider itself
-    refused, take none; so this is the most.
+    conversation escalates, or is a script, whose turns are graded one by one. Empty replies, and
+    those that the provider itself refused, take none; so this is the most.
     """
-    usual = condition.protocol.answer_tokens
+    usual, requests, tokens = condition.protocol.answer_tokens, 0, 0
     cases: list[Case | None] = [unit[0] for unit in condition.units]
     cases += [None] if condition.script else []
-    prompts = [
-        prompt_tokens(prompt) + replies * usual
-        for case, opening in zip(cases, condition.openings, strict=True)
-        for prompt, replies in _gradings(case, opening, every=condition.escalates or case is None)
-    ]
-    return RequestCount(len(prompts), sum(prompts))
-
-
-def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[tuple[str, int]]:
-    """Prompts of a conversation for a grader, replies left blank, each with its number of replies.
-
-    Args:
-        case: Case whose query replies are graded against; None is a script, graded turn by turn.
-        opening: Conversation in which it is asked.
-        every: True if every reply is graded, and not the last one alone.
-    """
-    context = case.context.root if case is not None and case.context is not None else None
-    shown = json.dumps(context, ensure_ascii=False) if context else None
-    said = [(str(message.role), message.text) for message in opening.begun]
-    for place, turn in enumerate(opening.turns, start=1):
-        said += [("user", turn)] if place > 1 else []
-        if every or place == len(opening.turns):
-            yield render_grading(said, "", shown, turn if case is None else case.query), place
-        said.append(("assistant", ""))
+    for case, opening in zip(cases, condition.openings, strict=True):
+        context = case.context.root if case is not None and case.context is not None else None
+        shown = json.dumps(context, ensure_ascii=False) if context else None
+        said = [(str(message.role), message.text) for message in opening.begun]
+        for place, turn in enumerate(opening.turns, start=1):
+            said += [("user", turn)] if place > 1 else []
+            if condition.escalates or case is None or place == len(opening.turns):
+                prompt = render_grading(said, "", shown, turn if case is None else case.query)
+                requests += 1
+                tokens += prompt_tokens(prompt) + place * usual
+            said.append(("assistant", ""))
+    return RequestCount(requests, tokens)
 
 
 def estimate(
