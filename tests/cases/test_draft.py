@@ -119,7 +119,7 @@ def said(case: Case) -> Any:
 def test_a_shape_is_read_at_once_or_after_one_question(
     cli_inside: Cli, tmp_path: Path, name: str, answer: str | None, labels: list[Any]
 ) -> None:
-    command = ["cases", "import", SHAPES_THERE / name, "--out", "cases.jsonl"]
+    command: list[str | Path] = ["cases", "import", SHAPES_THERE / name, "--out", "cases.jsonl"]
     if answer is not None:
         refused(cli_inside(*command), answer, "--answer")
         command += ["--answer", answer]
@@ -235,7 +235,13 @@ def test_what_strangers_brought(cli_inside: Cli, tmp_path: Path) -> None:
         assert (sum(safe for safe, _ in counts), sum(unsafe for _, unsafe in counts)) == (69, 49)
         for case in cases:
             assert not {"appropriate", "W0"} & {*map(str, str(case.context).split("'"))}
-    command = ["cases", "import", STRANGERS / "policy_two_channels.xlsx", "--out", "c.jsonl"]
+    command: list[str | Path] = [
+        "cases",
+        "import",
+        STRANGERS / "policy_two_channels.xlsx",
+        "--out",
+        "c.jsonl",
+    ]
     refused(cli_inside(*command), "[contexts | people | Web widget | WhatsApp line | no label]")
     assert cli_inside(*command, "--answer", "contexts").returncode == 0
     cases = cw.load_cases(tmp_path / "c.jsonl")
