@@ -296,7 +296,7 @@ def _only(cases: Sequence[Case], pattern: str) -> tuple[Case, ...]:
     chosen = tuple(case for case, names in named if fnmatch.filter(names, pattern))
     if not chosen:
         near = did_you_mean(pattern, {name for _, names in named for name in names})
-        hint = near or "* stands for any letters"
+        hint = near or "* is any text"
         raise UsageError(f"--only {pattern}: no case has this id, category or tag; {hint}")
     return chosen
 
