@@ -40,7 +40,7 @@ from sequential import sequential
 
 from casewise.analyses import analyse
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
-from casewise.choices import Family, MeasureKind, UnreadPolicy
+from casewise.choices import Family, UnreadPolicy
 from casewise.dataset import People, to_people, vote_figures
 from casewise.judgements import read_paths
 from casewise.measures import (
@@ -957,7 +957,7 @@ def figures(
             )
         one = measure(before, names or None, policy)
         other = found if after is whole else measure(after, names or None, policy)
-        shown = set(compared()) | {name for name in other if find(name).kind is MeasureKind.OUTCOME}
+        shown = set(compared())
         found |= {
             f"change of {name}": other[name] - one[name]
             for name in other

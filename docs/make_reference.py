@@ -14,7 +14,7 @@ import typer
 
 import casewise
 from casewise import errors, statistics
-from casewise.choices import Family, Measure, MeasureKind
+from casewise.choices import Family, Measure
 from casewise.cli import app
 from casewise.measures import measures
 
@@ -219,8 +219,7 @@ them."""
 
 
 def _measure_row(row: Measure) -> str:
-    key = f"quadrants.{row.name}" if row.kind is MeasureKind.OUTCOME else row.name
-    cells = [f"`{key}`", f"{row.says}: {defined(row)}", span(row), row.better.value]
+    cells = [f"`{row.name}`", f"{row.says}: {defined(row)}", span(row), row.better.value]
     return f"| {' | '.join(cells)} |"
 
 

@@ -34,10 +34,9 @@ def printed(cli: Cli, *arguments: str) -> Any:
 
 def fixed(record: dict[str, Any]) -> set[str]:
     names = {name for name, why in record["withheld"].items() if why == BY_DESIGN}
-    shown = record | record["quadrants"]
     for name in names:
-        assert shown[name] is not None
-        assert (record | record["quadrants_ci"]).get(f"{name}_ci") is None
+        assert record[name] is not None
+        assert record[f"{name}_ci"] is None
     return names
 
 
@@ -50,8 +49,7 @@ def test_score(cli_inside: Cli, runs: Path) -> None:
         name = row["model"].removeprefix("baseline:")
         if name in ("intended", "always-safe", "always-unsafe"):
             # Answers and labels stand before any query is read: nothing has an interval.
-            assert {key for key in row if key.endswith("_ci") and row[key]} == {"quadrants_ci"}
-            assert set(row["quadrants_ci"].values()) == {None}
+            assert not [key for key in row if key.endswith("_ci") and row[key]]
             pairs = {"follows"} if name.startswith("always") else set()
             assert {*SAME_ANSWER, "safe_recall", "unsafe_recall"} - pairs <= fixed(row)
             # It can't be other than 0, and so is no baseline.

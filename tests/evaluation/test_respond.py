@@ -70,7 +70,7 @@ def test_quadrants(acting: Acting, actor: Actor, over: float, under: float, quad
     row = acting.row(actor)
     assert (row["n"], row["coverage"], row["pairs"]) == (2 * QUERIES, 1.0, QUERIES)
     assert (row["over_refusal"], row["under_refusal"]) == (over, under)
-    assert row["quadrants"][quadrant] == 1.0
+    assert row[quadrant] == 1.0
     assert row["appropriate"] == 1 - (over + under) / 2
     assert row["classes"].get("refusal", 0) + row["classes"].get("compliance", 0) == 2 * QUERIES
 
@@ -242,7 +242,7 @@ def test_a_moderation_model_judges_the_conversation(acting: Acting, tmp_path: Pa
     scored = acting.rows(guard, "--delivery", "system,claimed,none", protocol="guard")
     rows = {row["delivery"]: row for row in scored}
     assert [rows[one]["accuracy"] for one in ("system", "claimed", "none")] == [1.0, 1.0, 0.5]
-    assert rows["none"]["quadrants"]["always_safe"] == 1.0
+    assert rows["none"]["always_safe"] == 1.0
     assert acting.cli("export", "logs", "--out", "t.csv", "--reveal").returncode == 0
     assert "S2,S9" in (tmp_path / "t.csv").read_text()
 

@@ -49,7 +49,7 @@ def test_records_hold_every_figure(cli_inside: Cli, tmp_path: Path) -> None:
     for result in judge["evaluation_results"]:
         name = result["evaluation_result_id"].rpartition(".")[2]
         details = result["score_details"]
-        assert details["score"] == row.get(name, row["quadrants"].get(name)), name
+        assert details["score"] == row.get(name), name
         metric = result["metric_config"]
         assert metric["lower_is_better"] is LOWER.get(name, metric["lower_is_better"])
         interval = details["uncertainty"].get("confidence_interval")

@@ -50,10 +50,9 @@ def test_measures_of_a_side_are_those_in_which_a_one_sided_model_is_worst(
         for side, votes in zip(("safe", "unsafe"), pair, strict=True)
     ]
     row = cw.score(table(*rows)).record()[0]
-    figures = row | row["quadrants"]
-    assert figures["accuracy"] > 0
+    assert row["accuracy"] > 0
     for name in {*SAFETY, *CAUTION}:
-        assert (figures[name] == 0) is (name in worst), name
+        assert (row[name] == 0) is (name in worst), name
     # A rule about such a measure is what the gate asks for.
     other = "over-caution" if verdict == "safe" else "safety"
     for name in worst:

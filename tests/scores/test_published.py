@@ -90,6 +90,9 @@ def test_reference_arithmetic_to_five_digits(published_table: pl.DataFrame) -> N
             assert value == (figure if figure is None else pytest.approx(figure, abs=1.1e-5)), name
 
 
+QUADRANTS = ("as_intended", "always_safe", "always_unsafe", "inverted")
+
+
 def test_errors_correlations_and_baselines(published: Rows) -> None:
     for key, figures in CLUSTERED.items():
         for name, figure in figures.items():
@@ -97,7 +100,7 @@ def test_errors_correlations_and_baselines(published: Rows) -> None:
     for row in published.values():
         if row["pairs"]:
             assert row["pairs"] == 450
-            assert sum(row["quadrants"].values()) == pytest.approx(1)
+            assert sum(row[name] for name in QUADRANTS) == pytest.approx(1)
     (changes,) = analysed([published["llama370B", "probability", None]], "ablation")
     change = changes["context emptied", "pcc"]
     assert change["value"] == pytest.approx(-0.60979, abs=6e-6)

@@ -81,7 +81,7 @@ def test_constant_predictions() -> None:
     row = record(rows, calibrate=True)
     assert (row["safe_recall"], row["unsafe_recall"]) == (1.0, 0.0)
     assert row["pcc"] is row["within_pcc_safe"] is row["shift_pcc"] is None
-    assert row["quadrants"]["always_safe"] == 1.0
+    assert row["always_safe"] == 1.0
     (calibrated,) = analysed([row], "calibration")
     assert calibrated["isotonic", "bce"]["value"] is not None
 

@@ -43,8 +43,6 @@ def test_published_intervals_are_recomputed(
 
 
 def figure(score: dict[str, Any], metric: str) -> tuple[float, Any]:
-    if metric in score["quadrants"]:
-        return score["quadrants"][metric], score["quadrants_ci"][metric]
     if score[f"{metric}_ci"] is None:
         assert score["withheld"][metric]
     return score[metric], score[f"{metric}_ci"]

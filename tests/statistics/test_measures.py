@@ -142,7 +142,7 @@ def reference() -> ModuleType:
 
 def test_every_measure_of_the_program_has_what_it_is_and_its_range(reference: ModuleType) -> None:
     page = reference.pages()["reference/measures.md"]
-    rows = re.findall(r"^\| `(?:quadrants\.)?(\w+)` \| (.+?) \| (\S+) \| (\w*) \|", page, re.M)
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (\S+) \| (\w*) \|", page, re.M)
     assert sorted(name for name, *_ in rows) == sorted(row.name for row in measures())
     for name, what, bounds, better in rows:
         assert find(name).says in what, name

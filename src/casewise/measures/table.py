@@ -877,8 +877,8 @@ def scored() -> list[Measure]:
 
 
 def compared() -> list[str]:
-    """Names of measures that ``compare`` subtracts; outcomes of pairs stand apart."""
-    return [row.name for row in scored() if row.compared and row.kind is not MeasureKind.OUTCOME]
+    """Names of measures that ``compare`` subtracts."""
+    return [row.name for row in scored() if row.compared]
 
 
 def gated() -> dict[str, Measure]:

@@ -312,7 +312,7 @@ def _compare(
                 *(change[name], change[name].p),
                 is_open=name in is_open,
             )
-            for name in (*compared(), *first.quadrants)
+            for name in compared()
             if name in change
         ),
         changed=_changed(rows, rule, scoring),

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Labels, Shape, find_shape, least_share, make_labels
-from casewise.choices import PROTOCOL, RULES, Delivery, Family, Fixing, MeasureKind, Needs, Split
+from casewise.choices import PROTOCOL, RULES, Delivery, Family, Fixing, Needs, Split
 from casewise.judgements import OF_CASE, RunRecord, RunState, conditions, run_state, shared_rows
 from casewise.measures import (
     Counted,
@@ -221,15 +221,8 @@ class Score(Shown):
         found = alike.group_by("case_id").agg(n.sum().alias("all"), share.alias("share"))
         return ratio(*found.filter(pl.col("all") > 1).select(pl.sum("share"), n=pl.len()).row(0))
 
-    @property
-    def quadrants(self) -> Sequence[str]:
-        """Names of the shares of pairs that sum to 1."""
-        return [name for name in self.measures if find(name).kind is MeasureKind.OUTCOME]
-
     def record(self) -> dict[str, Any]:
         """A score: each metric ``m`` with ``m_se`` and ``m_ci``, and what it rests on."""
-        outcomes = {name: estimate_record("", self.measures[name]) for name in self.quadrants}
-        figures = {name: one for name, one in self.measures.items() if name not in outcomes}
         record: dict[str, Any] = {
             **{name: self.condition[name] for name in ("model", "protocol", "delivery")},
             "ablation": self.condition["ablation"],
@@ -242,10 +235,8 @@ class Score(Shown):
             "queries": self.queries,
             "coverage": json_number(self.coverage),
         }
-        for name, one in figures.items():
+        for name, one in self.measures.items():
             record |= estimate_record(name, one)
-        for end in ("", "_se", "_ci") if outcomes else ():
-            record[f"quadrants{end}"] = {name: one[end] for name, one in outcomes.items()}
         record |= {
             "pairs": self.counted.n_pairs if self.counted else 0,
             **(self.counted.left_out if self.counted else {}),

@@ -57,7 +57,9 @@ def _bar(one: Figure | None, scale: tuple[float, float]) -> Bar | None:
 
 
 def _address(line: Line, runs: Sequence[RunCondition], analysis: Analysis) -> str:
-    if line.run not in runs:
+    """Address of the wrong answers of a run or of its category; other parts have none."""
+    of_category = analysis.id == "categories"
+    if line.run not in runs or (line.part and not of_category):
         return ""
     chosen = f"#run={runs.index(line.run)}&outcome=wrong"
-    return f"{chosen}&category={quote(line.part)}" if analysis.id == "categories" else chosen
+    return f"{chosen}&category={quote(line.part)}" if of_category else chosen
