@@ -18,20 +18,11 @@ def test_an_answer_without_a_count_costs_its_estimate(cli: Cli, tmp_path: Path) 
     given = {"protocol": "binary", "price_in": 1000, "price_out": 2000}
     (row,) = cw.plan(cases, model="openai-api/fake/m", **given).estimates
     cap = (row.cost_usd or 0.0) / CASES * 4.5
-    command: list[str | Path] = [
-        "run",
-        "-m",
-        "openai-api/fake/m",
-        "--cases",
-        cases,
-        "--protocol",
-        "binary",
-        *PRICES,
-    ]
-    command += ["--log-dir", "logs", "--max-connections", "1", "--max-cost", f"{cap:.4f}"]
+    options = ("--protocol", "binary", *PRICES, "--max-connections", "1", "--log-dir", "logs")
+    command = ("run", "-m", "openai-api/fake/m", "--max-cost", f"{cap:.4f}", "--cases", cases)
     message = {"role": "assistant", "content": '{"judgement": "safe"}'}
     with FakeServer(lambda _: {"message": message, "usage": None}) as server:
-        done = cli(*command, env=server.env)
+        done = cli(*command, *options, env=server.env)
         assert (done.returncode, len(server.requests)) == (1, 5), done.stderr
         assert f"the cap of ${cap:.2f} is reached" in " ".join(done.stderr.split())
     # The table tells what the server told.
