@@ -7,14 +7,12 @@ Populations are published runs: CASE-Bench's outputs, and the predictions that w
 MoralExceptQA; as they are, and with few, clustered and one-sided changes, unread answers, epochs,
 contexts of unequal number, and judges near perfect and near chance. A study draws queries from
 a population with replacement, so the truth is the population's figure. Every measure of the table
-of measures that a population's answers have is counted, and its change. Each cell (a population at
-a size) is kept in a file, so that a stopped run goes on. Ends with 1 where an interval that is
-mostly given holds the truth in less than 93 of 100 studies by more than chance, but where one query
-makes the figure.
+of measures that a population's answers have is counted, and its change. Ends with 1 where an
+interval that is mostly given holds the truth in less than 93 of 100 studies by more than chance,
+but where one query makes the figure.
 """
 
 import argparse
-import json
 import math
 import operator
 import os
@@ -26,7 +24,7 @@ from functools import cache, partial
 from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 # Threads only get in each other's way: matrices and tables are small.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -85,15 +83,8 @@ USUAL, SELDOM = 0.5, 0.1
 second, no more studies are drawn for it."""
 
 
-class Figure(Protocol):
-    """A figure as a command prints it."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def interval(self) -> tuple[float, float]: ...
-
-
+Figure = Any
+"""A figure as a command prints it, with its value and interval."""
 Figures = Mapping[str, Figure]
 Runs = Mapping[str, Answers]
 """Runs by short names, each over the same rows in the same order."""
@@ -226,11 +217,9 @@ def turned(answers: Answers, which: BoolArray) -> Answers:
 
 def some(which: BoolArray, share: float, rng: np.random.Generator) -> BoolArray:
     """A share of all rows, drawn from some of them."""
-    places = np.flatnonzero(which)
+    places, rows = np.flatnonzero(which), np.arange(len(which))
     number = min(len(places), round(share * len(which)))
-    found = np.zeros(len(which), bool)
-    found[rng.choice(places, number, replace=False)] = True
-    return found
+    return np.isin(rows, rng.choice(places, number, replace=False))
 
 
 def unread(answers: Answers, which: BoolArray) -> Answers:
@@ -1052,31 +1041,9 @@ Key = tuple[str, int]
 """A population's name, and the queries of a study."""
 
 
-def file_of(folder: Path, key: Key) -> Path:
-    """File of a cell."""
-    words = "".join(one if one.isalnum() else "-" for one in key[0])
-    return folder / f"{words}-{key[1]}.json"
-
-
-def run_cell(data: Path, folder: Path, key: Key, draws: int) -> None:
-    """Simulate one population at one size, unless its file is there."""
-    file = file_of(folder, key)
-    if file.exists():
-        return
-    cells = simulate(by_name(data)[key[0]], key[1], draws)
-    text = json.dumps({name: astuple(one) for name, one in cells.items()})
-    part = file.with_suffix(".part")
-    part.write_text(text, "utf-8")
-    part.rename(file)
-
-
-def read_cells(folder: Path, keys: Sequence[Key]) -> dict[Key, dict[str, Cell]]:
-    """The cells of a folder, by population and size."""
-    texts = {key: file_of(folder, key).read_text("utf-8") for key in keys}
-    return {
-        key: {name: Cell(*counts) for name, counts in json.loads(text).items()}
-        for key, text in texts.items()
-    }
+def run_cell(data: Path, draws: int, key: Key) -> dict[str, Cell]:
+    """Simulate one population at one size."""
+    return simulate(by_name(data)[key[0]], key[1], draws)
 
 
 Cells = Mapping[Key, Mapping[str, Cell]]
@@ -1179,7 +1146,6 @@ def main() -> int:
     parser.add_argument("data", type=Path, help="folder of the published runs")
     parser.add_argument("--full", action="store_true", help="all sizes, and 100 studies first")
     parser.add_argument("--studies", type=int, help="studies of a cell, before there are more")
-    parser.add_argument("--cells", type=Path, default=Path("build/hostile"), help="folder of cells")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--part", choices=PARTS, nargs="+", help="some tables, not all")
     parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, help="queries of a study")
@@ -1187,9 +1153,7 @@ def main() -> int:
     chosen = parser.parse_args()
     draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
     draws, sizes = chosen.studies or draws, tuple(chosen.sizes or sizes)
-    folder = chosen.cells / str(draws)
-    folder.mkdir(parents=True, exist_ok=True)
-    work = partial(run_cell, chosen.data, folder, draws=draws)
+    work = partial(run_cell, chosen.data, draws)
     low = []
     for part in chosen.part or PARTS:
         title, grounds = PARTS[part]
@@ -1197,8 +1161,7 @@ def main() -> int:
         keys = [(name, size) for size in sizes for name in names]
         # A fork of a process whose tables have threads would wait for them for ever.
         with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
-            list(pool.map(work, keys))
-        cells = read_cells(folder, keys)
+            cells = dict(zip(keys, pool.map(work, keys), strict=True))
         text = f"# Coverage of 95 % intervals: {title}\n\n{page(cells, draws)}\n"
         print(text)
         low += too_low(cells, known=False)
