@@ -7,8 +7,7 @@
 A server on this machine answers every request after a fixed time. Ways to ask it run in turns, each
 in a process of its own, and ratios are taken within a turn: the best turn counts, as other work on
 the machine can only slow the busier side down. ``bare`` is the asynchronous client of ``openai``
-behind a semaphore, ``runner`` the same judge in Inspect's own runner. Whole commands hold their
-start-up; memory is the most that the process held.
+behind a semaphore. Whole commands hold their start-up; memory is the most that the process held.
 """
 
 import argparse
@@ -104,16 +103,16 @@ def repeat_starter(folder: Path, count: int) -> Path:
 
 
 def remote(options: argparse.Namespace, folder: Path) -> list[str]:
-    """Judging through a server, beside the bare client and Inspect's runner."""
+    """Judging through a server, beside the bare client."""
     published = DATA / "CASEBench_data.json"
     cases = published if published.is_file() else repeat_starter(folder, options.limit)
     lines = [
-        "| latency, at once | bare s | casewise s | of bare | bound | runner, of bare | "
+        "| latency, at once | bare s | casewise s | of bare | bound | "
         "CPU ms a case: bare, casewise |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for (latency, connections), bound in SETTINGS.items():
-        ways = ("bare", "casewise", "runner") if latency < 1 else ("bare", "casewise")
+        ways = ("bare", "casewise")
         with serving(latency) as url:
             turns = [
                 {way: contend(way, url, cases, options.limit, connections) for way in ways}
@@ -122,10 +121,9 @@ def remote(options: argparse.Namespace, folder: Path) -> list[str]:
         best = min(turns, key=lambda one: one["casewise"]["seconds"] / one["bare"]["seconds"])
         bare, own = best["bare"], best["casewise"]
         ratio = own["seconds"] / bare["seconds"]
-        runner = f"{best['runner']['seconds'] / bare['seconds']:.2f}x" if "runner" in best else ""
         lines.append(
             f"| {latency:g} s, {connections} | {bare['seconds']:.2f} | {own['seconds']:.2f} | "
-            f"{ratio:.2f}x | {bound:g}x{'' if ratio <= bound else ', missed'} | {runner} | "
+            f"{ratio:.2f}x | {bound:g}x{'' if ratio <= bound else ', missed'} | "
             f"{bare['cpu_ms']:.1f}, {own['cpu_ms']:.1f} |"
         )
     return lines

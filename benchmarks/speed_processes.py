@@ -141,31 +141,7 @@ def casewise(options: Options) -> None:
     timed(options, judge(f"{NAME}-warm", WARM), judge(NAME, options.limit))
 
 
-def runner(options: Options) -> None:
-    """The same judge under Inspect's own runner, as ``inspect eval`` runs it, set up leanly."""
-    from inspect_ai import eval as run_task
-
-    from casewise.runs.tasks import judge
-
-    def ask(name: str, limit: int) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            (log,) = run_task(
-                judge(protocol="binary", cases=options.cases, limit=limit),
-                model=name,
-                model_base_url=options.url,
-                max_connections=options.connections,
-                log_dir=folder,
-                display="none",
-                log_realtime=False,
-                score_display=False,
-                log_buffer=100,
-            )
-            assert log.status == "success"
-
-    timed(options, lambda: ask(f"{NAME}-warm", WARM), lambda: ask(NAME, options.limit))
-
-
-PROCESSES = {one.__name__: one for one in (serve, bare, casewise, runner)}
+PROCESSES = {one.__name__: one for one in (serve, bare, casewise)}
 
 
 def main() -> None:
