@@ -48,7 +48,7 @@ def retention(scores: Scores) -> Analysis:
     return Analysis(
         "retention",
         "Long talk between context and query",
-        "Is the context still followed when much has been said since?",
+        "Is the context still followed after long talk?",
         [
             Line(
                 family[0][1].condition,

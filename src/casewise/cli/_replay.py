@@ -120,7 +120,9 @@ def replay(
     grader = read_grader(grader)
     folder = place_of(log_dir or new_log_dir())
     if is_elsewhere(folder):
-        raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
+        raise UsageError(
+            "--log-dir: a replay keeps its table in the log folder; give a local folder"
+        )
     prefixes = transcripts.Prefixes(
         transcripts.read_conversations(file, transcripts.read_columns(columns)),
         transcripts.read_chosen(turn),

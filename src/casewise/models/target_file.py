@@ -219,7 +219,7 @@ class TargetFile(_Part):
             expected = "{session} as a whole value, left out of the first request"
             raise fault("nothing sends it back, or not alone", "session", expected=expected)
         if self.history == "replay" and "session" not in self.places:
-            raise fault("only a bot with sessions can be told earlier turns", "history")
+            raise fault("only a bot with sessions can be sent earlier turns", "history")
         if self.end is not None:
             if not self.stream:
                 raise fault("only a stream has an end", "end", expected="stream: true")
@@ -277,7 +277,7 @@ class TargetFile(_Part):
                 if place[0] == "url" and not value.strip("."):
                     return (
                         f"{{{name}}} stands in the url, and a case has no value for it (a context "
-                        "is told under --delivery system alone)"
+                        "is sent under --delivery system alone)"
                     )
                 if place[0] == "headers" and not (value.isascii() and value.isprintable()):
                     return (
@@ -300,7 +300,7 @@ class TargetFile(_Part):
         if "system" in roles and self.places.isdisjoint(("messages", "text", "system")):
             return (
                 "it has no place for the system message, in which the deployer speaks: add "
-                "{system} or {messages} to the body, or {context...}, if the bot is told the "
+                "{system} or {messages} to the body, or {context...}, if the bot gets the "
                 "context otherwise; or run with --delivery none, under which it follows its own"
             )
         earlier = [role for role in roles[:-1] if role != "system"]

@@ -21,7 +21,7 @@ from casewise_study.votes.result_files import EXPORT, check_free
 from casewise_study.votes.results import NO_INTERVALS, Results, summarise
 
 _TITLES = {
-    "arms": "What people said (95 %)",
+    "arms": "People's votes (95 %)",
     "contrasts": "What the context does to votes (95 %)",
     "sensitivity": "With and without those whom screening flags",
 }

@@ -375,7 +375,7 @@ def restore(
     database: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="An empty PostgreSQL. Default: SQLite beside the study, as usual."
+            metavar="URL", help="An empty PostgreSQL. Default: SQLite in the study's folder."
         ),
     ] = None,
 ) -> None:

@@ -28,7 +28,7 @@ class ResultFormat(StrEnum):
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")]
 DatabaseOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="SQLite or PostgreSQL. Default: a .db file beside the study."),
+    typer.Option(metavar="URL", help="SQLite or PostgreSQL. Default: a .db file in its folder."),
 ]
 
 
