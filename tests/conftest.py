@@ -190,7 +190,7 @@ def _forget_modules(folder: Path) -> None:
 @pytest.fixture
 def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests are asked again after a fifth of the usual half second, one second, and so on."""
-    monkeypatch.setattr("casewise.models.client.FIRST_S", 0.1)
+    monkeypatch.setattr("casewise.models.patience.FIRST_S", 0.1)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ FILES = {path: root for root in (SRC, *OTHERS) for path in sorted(root.rglob("*.
 
 DYNAMIC = {
     "models/open.py": {"..._BASE_URL"},
-    "models/provider.py": {"..._API_KEY", "..._BASE_URL"},
+    "models/chat.py": {"..._API_KEY", "..._BASE_URL"},
     "models/keys.py": {*("..._KEY", "..._TOKEN", "..._SECRET", "..._PASSWORD", "..._CREDENTIALS")},
     "models/target_file.py": {"{env:NAME}"},
     "study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},

@@ -25,7 +25,7 @@ import casewise as cw
 JSON = {"Content-Type": "application/json"}
 SAFE = '{"explanation": "fine", "judgement": "safe"}'
 CASES, BEFORE, AT_ONCE = 24, 8, 4
-STANDING = "casewise.models.client"
+STANDING = "casewise.models.patience"
 
 
 def openai(message: str, code: str | None = None, type: str = "invalid_request_error") -> Any:

@@ -38,7 +38,7 @@ _CONTEXT.set_forkserver_preload(
     [
         "casewise.cli",
         "casewise.runs",
-        "casewise.models.provider",
+        "casewise.models.chat",
         "casewise.judgements.logs",
         "casewise_study.app_study.study_app",
     ]

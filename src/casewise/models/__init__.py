@@ -1,11 +1,10 @@
 """Models that a run asks: their clients, their faults, their keys.
 
-``open`` opens one; ``client`` asks it, and asks again by the table of ``faults``; ``provider`` and
+``open`` opens one; ``patience`` asks it, and asks again by the table of ``faults``; ``chat`` and
 ``completions`` are our client of servers that speak OpenAI's protocol. Others are Inspect's. Beside
 them stand the embedded model (``embedded``) and bots behind addresses of their own (``target``).
 """
 
-from casewise.models.client import Prices
 from casewise.models.embedded import (
     InProcess,
     Replied,
@@ -18,3 +17,4 @@ from casewise.models.embedded import (
 )
 from casewise.models.keys import redacted, refuse_password, refuse_secret
 from casewise.models.open import TargetCheck, check_name, check_target
+from casewise.models.patience import Prices

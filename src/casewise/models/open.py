@@ -23,7 +23,10 @@ from inspect_ai.util import registry_create
 
 from casewise.errors import ModelError, did_you_mean, install_hint
 from casewise.logs import TARGETS
-from casewise.models.client import (
+from casewise.models.embedded import HF, IN_PROCESS, WINDOW, is_in_process, prepare
+from casewise.models.faults import FaultKind, failed
+from casewise.models.keys import MissingError, redacted, refuse_password
+from casewise.models.patience import (
     BATCH_PRICE,
     CONNECTIONS,
     PatientModel,
@@ -36,9 +39,6 @@ from casewise.models.client import (
     url_of,
     why_unconnected,
 )
-from casewise.models.embedded import HF, IN_PROCESS, WINDOW, is_in_process, prepare
-from casewise.models.faults import FaultKind, failed
-from casewise.models.keys import MissingError, redacted, refuse_password
 from casewise.models.target import Target, load_target
 from casewise.models.target_http import TargetExchange
 from casewise.options import SMOLLM2

@@ -27,8 +27,8 @@ from pydantic import (
 )
 
 from casewise.files.yaml import Name, fault
-from casewise.models.client import is_web_address
 from casewise.models.keys import exposes_secret, keep_secret, redacted, secrets_of_address
+from casewise.models.patience import is_web_address
 
 PLACES = {
     "messages": "the conversation in OpenAI's form, a list",

@@ -16,9 +16,9 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
+from casewise.models.chat import CONNECT_TIMEOUT_S, KEEPALIVE_S, PerLoop, limit_body
 from casewise.models.faults import FaultKind, ResponseError, UnreadAnswerError
 from casewise.models.keys import keep_secret, redacted, secrets_of_address
-from casewise.models.provider import CONNECT_TIMEOUT_S, KEEPALIVE_S, PerLoop, limit_body
 from casewise.models.target_file import BY_NAME, TargetFile, address_problem, text_of, value_of
 
 SHOWN = 2_000

@@ -34,10 +34,10 @@ from casewise.logs import (
     message_text,
     provider_refused,
 )
-from casewise.models.client import PatientModel
 from casewise.models.embedded import InProcess
 from casewise.models.faults import failed
 from casewise.models.open import ATTEMPT_TIMEOUT_S, check_name, in_own_loop, open_model
+from casewise.models.patience import PatientModel
 from casewise.models.target import DECLINED, TargetModel, tell_case
 from casewise.protocols import (
     MAX_TOKENS,

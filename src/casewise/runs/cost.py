@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from casewise.cases import Case
 from casewise.logs import TokenUsage, input_tokens
-from casewise.models.client import Prices
+from casewise.models.patience import Prices
 from casewise.protocols import Opening, render_grading
 
 if TYPE_CHECKING:

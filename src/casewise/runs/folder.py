@@ -35,11 +35,11 @@ from casewise.logs import (
     recorded_line,
     runs_of,
 )
-from casewise.models.client import PatientModel
 from casewise.models.embedded import InProcess
 from casewise.models.faults import FaultCounts, FaultKind, logged_kind
 from casewise.models.keys import redacted
 from casewise.models.open import server_address
+from casewise.models.patience import PatientModel
 from casewise.runs.cost import Budget, Tokens, cost_of, tokens_of
 from casewise.runs.plan import Cell
 

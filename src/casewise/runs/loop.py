@@ -28,14 +28,6 @@ from inspect_ai.util import Store
 from casewise.errors import ModelError, UsageError
 from casewise.files import address_of, is_elsewhere
 from casewise.logs import CANCELLED, GRADER, LogStatus, LogWriter, without_texts
-from casewise.models.client import (
-    BATCHED_AT_ONCE,
-    CONNECTIONS,
-    UNREACHABLE_S,
-    ModelLostError,
-    SampleAttempt,
-    Watch,
-)
 from casewise.models.embedded import WINDOW, InProcess
 from casewise.models.faults import (
     FaultCounts,
@@ -47,6 +39,14 @@ from casewise.models.faults import (
 )
 from casewise.models.keys import make_redactor, redacted
 from casewise.models.open import check_all, in_own_loop
+from casewise.models.patience import (
+    BATCHED_AT_ONCE,
+    CONNECTIONS,
+    UNREACHABLE_S,
+    ModelLostError,
+    SampleAttempt,
+    Watch,
+)
 from casewise.protocols import Status
 from casewise.runs.asking import ask_unit, read_unit
 from casewise.runs.cost import Budget, SpentError, tokens_of

@@ -36,9 +36,9 @@ from casewise.contexts import (
 from casewise.errors import InputError, ModelError, UsageError
 from casewise.files import hold, journal_lines, whole_characters, write_atomically
 from casewise.logs import provider_refused
-from casewise.models.client import PatientModel, Prices, Watch
 from casewise.models.faults import FailedRequestError, first_within
 from casewise.models.open import ATTEMPT_TIMEOUT_S, check_all, in_own_loop, known_prices, open_model
+from casewise.models.patience import PatientModel, Prices, Watch
 from casewise.protocols import ResponseClass, read_reply
 from casewise.runs.cost import CostEstimate, RequestCount, estimate, prompt_tokens
 from casewise.runs.folder import command_line

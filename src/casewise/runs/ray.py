@@ -20,8 +20,8 @@ from typing import Any
 from casewise.errors import CasewiseError, UsageError, first_line, install_hint
 from casewise.files import address_of, is_elsewhere
 from casewise.logs import SHARDS
-from casewise.models.client import Watch
 from casewise.models.open import loads_weights
+from casewise.models.patience import Watch
 from casewise.protocols import Status
 from casewise.runs.loop import ClusterOptions, PieceResult, PieceRun, ask_all
 from casewise.runs.plan import Cell

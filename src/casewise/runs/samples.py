@@ -39,9 +39,9 @@ from casewise.cases import (
 )
 from casewise.choices import RULES, Sampling
 from casewise.logs import ADDRESS, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
-from casewise.models.client import BATCHED_AT_ONCE, PatientModel, Watch
 from casewise.models.embedded import InProcess, is_in_process
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
+from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Watch
 from casewise.protocols import Opening, RunCondition, Script, grader_version
 from casewise.runs.condition import Condition, script_id, unit_id
 from casewise.runs.folder import MADE_WITH, CellState, Stage, command_line, is_command

@@ -21,9 +21,9 @@ from casewise.cases import ToolDefinition
 from casewise.choices import PROTOCOL, Sampling, grading_model
 from casewise.errors import UsageError
 from casewise.logs import GRADER, TARGETS
+from casewise.models.chat import ChatCompletions
 from casewise.models.embedded import SmolLM2
 from casewise.models.open import OURS
-from casewise.models.provider import ChatCompletions
 from casewise.models.target import TargetModel
 from casewise.options import ConditionOptions, RunOptions, read, takes
 from casewise.protocols import find_protocol

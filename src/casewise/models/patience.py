@@ -35,6 +35,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import whole_characters
 from casewise.logs import TARGETS, input_tokens
+from casewise.models.chat import ChatCompletions
 from casewise.models.embedded import IN_PROCESS
 from casewise.models.faults import (
     MAX_WAIT_S,
@@ -52,7 +53,6 @@ from casewise.models.faults import (
     status_words,
 )
 from casewise.models.keys import keep_secret
-from casewise.models.provider import ChatCompletions
 
 _PORTS = {"http": 80, "https": 443}
 

@@ -1,9 +1,9 @@
 """Client of any server of OpenAI's chat completions: models ``openai-api/SERVICE/MODEL``.
 
 Address and key come from ``SERVICE_BASE_URL`` and ``SERVICE_API_KEY``, as Inspect reads them. One
-call is one request: ``client`` decides whether to send it again. Redirects are not followed, and a
-body has a limit; ``completions`` reads what came. Targets share its limits, and its clients of one
-event loop (``PerLoop``).
+call is one request: ``patience`` sends it again. Redirects are not followed, and a body has
+a limit; ``completions`` reads what came. Targets share its limits, and its clients of one event
+loop (``PerLoop``).
 """
 
 import asyncio
