@@ -57,7 +57,6 @@ def everybody(data: Path) -> VoteTable:
         query=np.repeat(query, most),
         position=nothing,
         seconds=nothing,
-        time=nothing,
         weight=np.ones(rows.size),
     ).without(frozenset())
 

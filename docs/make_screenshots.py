@@ -115,7 +115,7 @@ def write_study(folder: Path) -> Path:
     with Store(loaded, address, keys, clock=clock) as store:
         for number, pages in enumerate((8, 8, 8, 8, 8, 8, 8, 5, 3, 0)):
             key = f"person-{number}"
-            store.enter(Visitor(key, panel=f"wave-{1 + number // 6}"))
+            store.enter(Visitor(key))
             for attempt in (1, 2):
                 store.answer_comprehension(key, attempt, passed=number != 9)
             for position in range(pages):

@@ -10,7 +10,7 @@ import pytest
 from conftest import Cli
 from support.postgres import Postgres
 from support.serving import Guest, Serving
-from support.studies import ADMIN, HOSTILE, write_study
+from support.studies import ADMIN, write_study
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def server(tmp_path: Path) -> Iterator[Serving]:
 
 
 def test_from_the_address_to_the_code(server: Serving) -> None:
-    with Guest(server, "/?participant=account-1&panel=wave-2") as ada:
+    with Guest(server, "/?participant=account-1") as ada:
         assert ada.at == "/consent"
         for words in ("We ask how people judge.", "Some queries may distress.", "at least 18"):
             assert words in ada.page.text
@@ -46,7 +46,7 @@ def test_from_the_address_to_the_code(server: Serving) -> None:
         personal = ada.personal_code
     votes = server.rows("SELECT seconds, confidence, reason FROM answer WHERE place IS NOT NULL")
     assert set(votes) <= {(3, 5, "because \n of this"), (3, None, None)}
-    assert server.rows("SELECT panel, attempts FROM participant") == [("wave-2", 2)]
+    assert server.rows("SELECT attempts FROM participant") == [2]
     # The person's own address, or the personal code, leads to the code again; the id alone doesn't.
     with Guest(server, own_address) as again:
         assert (again.at, again.code) == ("/done", "COMPLETED")
@@ -181,7 +181,6 @@ def test_a_platform(tmp_path: Path) -> None:
             assert ada.at == "/page/1"
             ada.finish()
             assert 'href="https://platform.example/done?cc=C-OK"' in ada.page.text
-        assert server.rows("SELECT panel FROM participant") == ["wave1"]
         everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
         secret = b"5f0c1d2e3b4a596877665544"
         assert secret not in everything.lower()
@@ -190,12 +189,7 @@ def test_a_platform(tmp_path: Path) -> None:
 
 def test_the_administrator(tmp_path: Path) -> None:
     path = write_study(tmp_path, screening={"attention_failed": 0})
-    with Serving(path) as server:
-        administrate(server)
-
-
-def administrate(server: Serving) -> None:
-    with Guest(server) as ada, Guest(server, "/admin") as admin:
+    with Serving(path) as server, Guest(server) as ada, Guest(server, "/admin") as admin:
         assert admin.page.status_code == 403
         assert admin.get("/admin/enter/guess").status_code == 403
         assert admin.get(f"/admin/enter/{ADMIN}").url.path == "/admin"
@@ -220,12 +214,12 @@ def administrate(server: Serving) -> None:
         assert len(table.text.splitlines()) == 4
         (rater,) = server.rows("SELECT rater FROM participant")
         assert rater in admin.page.text
-    with Guest(server) as other:
-        assert other.get("/admin/votes.csv").status_code == 403
-        other.get("/")
-        for path in ("/admin/pause", "/admin/resume"):
-            assert other.send(path, rater="x").status_code == 403
+        with Guest(server) as other:
+            assert other.get("/admin/votes.csv").status_code == 403
             other.get("/")
+            for where in ("/admin/pause", "/admin/resume"):
+                assert other.send(where, rater="x").status_code == 403
+                other.get("/")
 
 
 @pytest.mark.slow
@@ -295,15 +289,3 @@ def test_commands_refuse_what_does_not_fit(tmp_path: Path, cli_inside: Cli) -> N
         done = cli_inside("annotate", *options)
         assert done.returncode == 2, (options, done.stderr)
         assert words in " ".join(done.stderr.split()), options
-
-
-def test_hostile_text_stays_text(tmp_path: Path) -> None:
-    path = write_study(tmp_path, (HOSTILE, "second"), title=HOSTILE, blocks=1)
-    with Serving(path) as server, Guest(server) as ada:
-        ada.begin()
-        while ada.at.startswith("/page/"):
-            assert "<img" not in ada.page.text
-            assert "<script>" not in ada.page.text
-            assert "{{ 7 * 7 }}" in ada.page.text
-            ada.answer(reason=HOSTILE)
-        assert server.rows("SELECT DISTINCT reason FROM answer WHERE place > -1") == [HOSTILE]

@@ -215,41 +215,37 @@ def test_other_sites_can_send_nothing(server: Serving, ada: Guest) -> None:
 
 
 def test_injections_stay_text(tmp_path: Path) -> None:
-    path = write_study(tmp_path, ("first", "second", "third"))
+    path = write_study(tmp_path, ("first", HOSTILE, "third"), title=HOSTILE)
     with Serving(path) as server, Guest(server) as ada:
         ada.begin()
         ada.answer()
         server.clock.turn(seconds=3)
-        inject(server, ada)
-
-
-def inject(server: Serving, ada: Guest) -> None:
-    before = answers(server)
-    for nasty in NASTY:
-        fields = {"form": ada.form, "verdict": nasty, "confidence": nasty, "reason": nasty}
-        for where, sent in (
-            ("/page/2", fields),
-            ("/page/2", fields | {"form": nasty}),
-            ("/check", {"form": ada.form, "attempt": nasty, "question-0": nasty, nasty: nasty}),
-            ("/consent", {"form": ada.form, "agree": nasty, "age": nasty, "read": nasty}),
-            ("/withdraw", {"form": nasty}),
-            ("/admin/pause", {"form": nasty}),
-        ):
-            answer = ada.client.post(where, data=sent)
-            assert answer.status_code < 500, (where, nasty)
-            assert "3703701" not in answer.text
-            assert "<img" not in answer.text
-        for name in ("participant", "panel", "PROLIFIC_PID", "workerId", "assignmentId", nasty):
-            with httpx.Client(base_url=server.origin, verify=False, timeout=60) as client:
-                answer = client.get("/", params={name[:2000]: nasty[:2000]})
-                assert answer.status_code in (200, 303, 400, 403), name
-    assert answers(server) == before
-    # A reason may hold anything, and is kept as it is but for control characters.
-    for position, nasty in enumerate(NASTY[:3], 2):
-        ada.get(f"/page/{position}")
-        assert ada.answer(reason=nasty).status_code == 200
-    reasons = server.rows("SELECT reason FROM answer WHERE place IS NOT NULL")
-    assert len(set(reasons) & set(NASTY[:3])) >= 2
+        before = answers(server)
+        for nasty in NASTY:
+            fields = {"form": ada.form, "verdict": nasty, "confidence": nasty, "reason": nasty}
+            for where, sent in (
+                ("/page/2", fields),
+                ("/page/2", fields | {"form": nasty}),
+                ("/check", {"form": ada.form, "attempt": nasty, "question-0": nasty, nasty: nasty}),
+                ("/consent", {"form": ada.form, "agree": nasty, "age": nasty, "read": nasty}),
+                ("/withdraw", {"form": nasty}),
+                ("/admin/pause", {"form": nasty}),
+            ):
+                answer = ada.client.post(where, data=sent)
+                assert answer.status_code < 500, (where, nasty)
+                assert "3703701" not in answer.text
+                assert "<img" not in answer.text
+            for name in ("participant", "PROLIFIC_PID", "workerId", "assignmentId", nasty):
+                with httpx.Client(base_url=server.origin, verify=False, timeout=60) as client:
+                    answer = client.get("/", params={name[:2000]: nasty[:2000]})
+                    assert answer.status_code in (200, 303, 400, 403), name
+        assert answers(server) == before
+        # A reason may hold anything, and is kept as it is but for control characters.
+        for position, nasty in enumerate(NASTY[:3], 2):
+            ada.get(f"/page/{position}")
+            assert ada.answer(reason=nasty).status_code == 200
+        reasons = server.rows("SELECT reason FROM answer WHERE place IS NOT NULL")
+        assert len(set(reasons) & set(NASTY[:3])) >= 2
 
 
 def test_what_is_too_much_or_nowhere_is_refused(server: Serving, ada: Guest) -> None:

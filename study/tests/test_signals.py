@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Cli, cli_in
@@ -74,44 +73,45 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return planned(folder, queries=20, votes=21, size=20, tool_question="Did a tool answer?")
 
 
-def told(study: Path, *options: str, **signals: Any) -> Record:
-    """One person's signals; everybody else's pages were watched and show nothing."""
+SIGNALS: tuple[tuple[Record, str | None], ...] = (
+    ({"trapped": 1}, None),
+    ({"trapped": 2}, "honeypot"),
+    # Half of 24 are 12, and a fifth 4.8.
+    ({"left": 12}, None),
+    ({"left": 13, "away_seconds": 61.0}, "left"),
+    ({"copied": 4}, None),
+    ({"copied": 5}, "copied"),
+    ({"watched": 4, "left": 4, "copied": 4}, None),
+    ({"watched": 0, "left": None, "copied": None}, None),
+    ({"tool": "none"}, None),
+    ({"tool": "some"}, "tool"),
+)
+"""Signals of one person each, and the rule that they come under."""
+
+
+@pytest.fixture(scope="module")
+def told(study: Path) -> Record:
+    """The export of these people; everybody else's pages were watched and show nothing."""
     votes = simulate(study, World(careless=0), 3)
     nothing = {"trap_pages": 24, "trapped": 0, "watched": 24, "left": 0, "copied": 0}
-    for person in votes.people:
-        one = signals if person["rater"] == "r0005" else {}
+    for number, person in enumerate(votes.people):
+        one = SIGNALS[number][0] if number < len(SIGNALS) else {}
         person |= nothing | {"away_seconds": None, "tool": None} | one
-    return exported(cli_in(study.parent), "--votes", votes.write(study.parent / "v"), *options)
+    return exported(cli_in(study.parent), "--votes", votes.write(study.parent / "v"))
 
 
-@pytest.mark.parametrize(
-    ("signals", "rule"),
-    [
-        ({"trapped": 1}, None),
-        ({"trapped": 2}, "honeypot"),
-        # Half of 24 are 12, and a fifth 4.8.
-        ({"left": 12}, None),
-        ({"left": 13, "away_seconds": 61.0}, "left"),
-        ({"copied": 4}, None),
-        ({"copied": 5}, "copied"),
-        ({"watched": 4, "left": 4, "copied": 4}, None),
-        ({"watched": 0, "left": None, "copied": None}, None),
-        ({"tool": "none"}, None),
-        ({"tool": "some"}, "tool"),
-    ],
-)
-def test_each_signal_by_hand(study: Path, signals: dict[str, Any], rule: str | None) -> None:
-    rules = told(study, **signals)["screening"]
-    assert flags(study.parent / "out") == ({"r0005": rule} if rule else {})
-    if rule:
-        change(study, screening=dict.fromkeys(rules))
-        told(study, **signals)
-        assert flags(study.parent / "out") == {}
-        change(study, screening=rules)
+FLAGGED = {f"r{number:04d}": rule for number, (_, rule) in enumerate(SIGNALS) if rule}
 
 
-def test_the_export_sums_up_and_is_read_back(study: Path) -> None:
-    told(study, left=13, away_seconds=61.0)
+def test_each_signal_by_hand(study: Path, told: Record) -> None:
+    assert flags(study.parent / "out") == FLAGGED
+    change(study, screening=dict.fromkeys(told["screening"]))
+    exported(cli_in(study.parent), "--votes", "v", out="off")
+    assert flags(study.parent / "off") == {}
+    change(study, screening=told["screening"])
+
+
+def test_the_export_sums_up_and_is_read_back(study: Path, told: Record) -> None:
     out = study.parent / "out"
     card = (out / "data-card.md").read_text("utf-8")
     assert "- `left_share: 0.5`. Flagged: leaves a greater share of the pages" in card
@@ -120,4 +120,4 @@ def test_the_export_sums_up_and_is_read_back(study: Path) -> None:
     # Signals are in no row of a vote or a check.
     assert "away" not in (out / "votes.csv").read_text("utf-8").splitlines()[0]
     exported(cli_in(study.parent), "--votes", "out", out="again")
-    assert flags(study.parent / "again") == {"r0005": "left"}
+    assert flags(study.parent / "again") == FLAGGED

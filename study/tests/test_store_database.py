@@ -16,11 +16,6 @@ SERVE = ("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
 """At none of this computer's addresses: the server ends once it has opened the database."""
 
 
-def test_sqlite_is_set_up_to_lose_nothing(tmp_path: Path) -> None:
-    with Serving(write_study(tmp_path)) as server:
-        assert server.rows("PRAGMA journal_mode") == ["wal"]
-
-
 def test_servers_may_start_at_once(tmp_path: Path, address: str) -> None:
     path = write_study(tmp_path)
     with ThreadPoolExecutor(4) as pool:

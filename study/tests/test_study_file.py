@@ -27,12 +27,16 @@ SERVE = ("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
 def test_a_study_is_read_as_it_was_written(tmp_path: Path) -> None:
     texts = ("# no comment: 'x'\n\n- \"a\"", "\u2028é \U0001f600\n: |", "*no alias &x", "yes")
     consent = {"text": texts[0], "warning": texts[1], "contact": texts[2], "ethics": texts[3]}
-    write_study(tmp_path, consent=consent, instructions=texts[0])
+    # Paragraphs run on where the file breaks lines.
+    lines = "One line\nand another.\n \nWe ask:\n- the first,\n  which is long\n"
+    write_study(tmp_path, consent=consent, instructions=lines + "- the second\n1. third\n\n\n")
     with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
         for words in ("# no comment: &#39;x&#39;", "é \U0001f600", "*no alias &amp;x", "yes"):
             assert words in ada.page.text, words
-        ada.agree()
-        assert "# no comment" in ada.page.text
+        shown = " ".join(re.sub("<[^>]+>", "|", ada.agree().page.text).split())
+    shown = re.sub(r"[| ]*\|[| ]*", "|", shown)
+    assert "|One line and another.|" in shown
+    assert "|We ask: - the first, which is long - the second 1. third|" in shown
 
 
 def test_a_case_without_context_of_ones_own_is_the_arm_none(tmp_path: Path, cli: Cli) -> None:
@@ -177,13 +181,3 @@ def test_checks_look_like_what_people_will_see_and_want_either_answer(
     assert ["context" in one for one in checks] == [True] * 4 + [False] * 4
     # One answer to everything fails some.
     assert sorted(one["expected"] for one in checks) == ["safe"] * 4 + ["unsafe"] * 4
-
-
-def test_paragraphs_run_on_where_the_file_breaks_lines(tmp_path: Path) -> None:
-    text = "One line\nand another.\n \nWe ask:\n- the first,\n  which is long\n"
-    write_study(tmp_path, instructions=text + "- the second\n1. third\n\n\n")
-    with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
-        shown = " ".join(re.sub("<[^>]+>", "|", ada.agree().page.text).split())
-    shown = re.sub(r"[| ]*\|[| ]*", "|", shown)
-    assert "|One line and another.|" in shown
-    assert "|We ask: - the first, which is long - the second 1. third|" in shown

@@ -145,7 +145,7 @@ def test_a_third_language_is_a_file(cli: Cli, tmp_path: Path) -> None:
         text += f'msgid "{english}"\nmsgstr "{french}"\n'
     file.write_text(text, "utf-8")
     (said,) = told(cli)
-    assert "1 messages are not translated" in said
+    assert "in English: 1 message;" in said
     with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
         assert "J’accepte et je continue" in ada.page.text
         assert '<html lang="fr">' in ada.page.text

@@ -24,24 +24,23 @@ WORDS = 239
 BY = ("--by", "A lab", "--contact", "lab@example.org")
 
 
-def long_cases(folder: Path, queries: int = 45, words: int = WORDS) -> None:
+def long_cases(queries: int, words: int = WORDS) -> list[Record]:
     """Two cases a query, of so many words each."""
-    cases = [
+    return [
         a_case(
-            f"Which form is for matter {number}?",
+            f"Form {number} of {words} words?",
             side,
-            # "Sender:", "Platform type:" and the query's six are 9 words.
-            context={"sender": {"platform_type": " ".join([side] * (words - 9))}},
+            # "Sender:", "Platform type:" and the query's five are 8 words.
+            context={"sender": {"platform_type": " ".join([side] * (words - 8))}},
             category=f"desk {number % 3}",
         )
         for number in range(queries)
         for side in ("safe", "unsafe")
     ]
-    write_cases(folder, cases)
 
 
 def long_study(folder: Path, cli: Cli, *options: str, queries: int = 45) -> Record:
-    long_cases(folder, queries)
+    write_cases(folder, long_cases(queries))
     usual = ("--arms", "safe,unsafe", "--tasks", str(queries), "--force")
     made = plan(cli, *usual, *BY, *options)
     change(folder / "study.yaml", safeguards=WAIVED)
@@ -76,21 +75,20 @@ def test_times_by_hand(tmp_path: Path, cli: Cli) -> None:
     assert made["forecast"]["hours"] == pytest.approx(6 * minutes / 60)
 
 
-@pytest.mark.parametrize(
-    ("words", "least"),
-    # At 1000 words a minute; short pages take what it takes to look and to click.
-    [(30, "2.0"), (WORDS, "14.3"), (5000, "60.0")],
-)
-def test_nobody_reads_a_page_sooner(tmp_path: Path, cli: Cli, words: int, least: str) -> None:
-    long_cases(tmp_path, 1, words)
+def test_nobody_reads_a_page_sooner(tmp_path: Path, cli: Cli) -> None:
+    """At 1000 words a minute; short pages take what it takes to look and to click."""
+    least = {30: "2.0", WORDS: "14.3", 5000: "60.0"}
+    write_cases(tmp_path, [case for words in least for case in long_cases(1, words)])
     plan(cli, "--arms", "safe", "--votes", "1", "--attention", "0", *BY)
     with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
         ada.agree().understand(tmp_path / "study.yaml")
-        assert f'data-wait="{least}"' in ada.page.text
-        ada.answer("safe", seconds=float(least) - 1)
-        assert (ada.at, ada.page.status_code) == ("/page/1", 422)
-        ada.answer("safe", seconds=1.1)
-        assert ada.at != "/page/1"
+        for number in range(1, 4):
+            words = next(one for one in least if f"of {one} words" in ada.page.text)
+            assert f'data-wait="{least[words]}"' in ada.page.text
+            ada.answer("safe", seconds=float(least.pop(words)) - 1)
+            assert (ada.at, ada.page.status_code) == (f"/page/{number}", 422)
+            ada.answer("safe", seconds=1.1)
+            assert ada.at != f"/page/{number}"
 
 
 def test_times_shorter_than_the_words_are_told_of(tmp_path: Path, cli: Cli) -> None:
@@ -141,7 +139,7 @@ def test_measured_pay_below_the_promise_is_told(tmp_path: Path, cli: Cli) -> Non
 
 
 def test_other_languages_are_read_at_their_own_speed(tmp_path: Path, cli: Cli) -> None:
-    long_cases(tmp_path, 6)
+    write_cases(tmp_path, long_cases(6))
     german = plan(cli, "--arms", "safe,unsafe", "--language", "de", "--force", *BY)
     # The same cases take 228 words a minute in English and 179 in German: 238 are 186.8.
     usual = german["time"]["by_words"]["usual"]

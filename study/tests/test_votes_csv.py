@@ -40,7 +40,7 @@ def taken(folder: Path, votes: Votes | str) -> str:
     return done.stderr if done.returncode else ""
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.data())
 def test_what_is_written_is_read(folder: Path, collected: Votes, data: st.DataObject) -> None:
     pseudonyms, size = TEXTS.filter(lambda text: "@" not in text), len(collected.people)

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def collected(folder: Path) -> Votes:
-    world = World(careless=0.2, panels=(0.0, 0.0))
+    world = World(careless=0.2)
     found = simulate(folder / "study.yaml", world, seed=3)
     for person in found.people:
         person["demographics"] = ""

@@ -50,10 +50,9 @@ def test_the_careless_are_flagged_and_the_honest_are_not(study: Path) -> None:
         assert low <= careless <= high, rule
         assert honest < 0.02, rule
     # Where a platform notes no times, votes and checks are left.
-    for one in drawn:
-        for vote in one.votes:
-            vote["time"] = vote["seconds"] = None
-    careless, honest = shares([(one, screened(study, one)) for one in drawn])
+    for vote in drawn[-1].votes:
+        vote["time"] = vote["seconds"] = None
+    careless, honest = shares([(drawn[-1], screened(study, drawn[-1]))])
     assert {row["fast_share"] for row in read_csv(study.parent / "out/people.csv")} == {""}
     assert careless > 0.4
     assert honest < 0.05

@@ -45,7 +45,7 @@ NAMES = {
     """,
     "casewise.sheets": """
         Column Kind Row Table UNDEFINED count escape estimate figures interval markdown
-        markdown_to_html money number percent seconds setting terminal to_json to_markdown
+        markdown_to_html money number percent plural seconds setting terminal to_json to_markdown
     """,
     "casewise.statistics": """
         BoolArray Boundary Clusters Estimate FirstVotes FloatArray IntArray LEAST_VOTES

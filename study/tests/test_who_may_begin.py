@@ -64,8 +64,8 @@ def test_a_range_is_turned_away_before_the_places_are_gone(tmp_path: Path, cli: 
             assert "Many people have begun from your network" in late.page.text
         with Guest(server, f"/admin/enter/{ADMIN}") as admin:
             said = " ".join(admin.page.text.split())
-            assert "4 times since the start of the server somebody was turned away" in said
-            assert "more than 3/hour began from one address range" in said
+            assert "Turned away since the start of the server: 4" in said
+            assert "More than 3/hour began from one address range" in said
         kept = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
         assert b"192.0.2" not in kept
         assert "192.0.2" not in server.log

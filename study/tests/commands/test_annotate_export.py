@@ -10,7 +10,7 @@ from support.studies import ARMS
 
 def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
     study = planned(tmp_path, queries=12, arms=ARMS, votes=5, size=6, checks=2)
-    simulate(study, World(panels=(0.0, 0.0)), seed=5).write(tmp_path / "plain")
+    simulate(study, World(), seed=5).write(tmp_path / "plain")
     base = ("annotate", "export", "study.yaml", "--votes")
     done = cli(*base, "plain", "--out", "out")
     assert done.returncode == 0, done.stderr

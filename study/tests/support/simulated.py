@@ -51,8 +51,6 @@ class World:
     """Log-odds between the arms safe and unsafe."""
     slip: float = 0.02
     """Chance that an honest person fails a check."""
-    panels: Sequence[float] = (0.0,)
-    """What each panel adds to the log-odds of its people."""
     tiring: float = 0.0
     """Log-odds that an honest person adds from page to page."""
     level: Sequence[float] = ()
@@ -95,11 +93,11 @@ def simulate(study: Path, world: World, seed: int) -> Votes:
     made = Votes([], [], [], frozenset(), level.tolist())
     careless = set()
     for number in range(1 + max(int(page["block"]) for page in pages)):
-        rater, panel = f"r{number:04d}", number % len(world.panels)
+        rater = f"r{number:04d}"
         honest = rng.random() >= world.careless
         if not honest:
             careless.add(rater)
-        leaning = rng.normal(0, world.leniency) + world.panels[panel]
+        leaning = rng.normal(0, world.leniency)
         pace = rng.normal(0, 0.2)
         begun = time = START + timedelta(minutes=11 * number)
         for page in (one for one in pages if int(one["block"]) == number):
@@ -120,7 +118,7 @@ def simulate(study: Path, world: World, seed: int) -> Votes:
             case = {name: page[name] for name in ("arm", "case_id", "query_id")}
             made.votes.append(shown | case | verdict | {"counted": "true"})
         made.people.append(
-            {"rater": rater, "status": "completed", "panel": f"wave {panel + 1}", "block": number}
+            {"rater": rater, "status": "completed", "block": number}
             | {"started": begun.isoformat(), "ended": time.isoformat(), "attempts": 1}
         )
     made.careless = frozenset(careless)

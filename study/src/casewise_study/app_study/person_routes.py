@@ -1,6 +1,5 @@
 """A participant's pages: coming and coming back, consent, tutorial, check, cases, end."""
 
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,8 +38,6 @@ from casewise_study.study.accounts import (
 from casewise_study.study.schema import Platform
 from casewise_study.votes.collected import TOOL_ANSWERS, PersonStatus
 
-_PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
 
 async def _sent_texts(request: Request) -> dict[str, str]:
     fields = await request.form()
@@ -65,7 +62,7 @@ def _add_start(app: FastAPI, site: Site) -> None:
         given = dict(request.query_params)
         account = given_account(platform, given)
         known = site.known(request)
-        visitor = Visitor(secrets.token_urlsafe(16), panel=_panel(given))
+        visitor = Visitor(secrets.token_urlsafe(16))
         if account is None:
             if known is not None:
                 return go(place_of(known.person))
@@ -177,12 +174,6 @@ def _admit(site: Site, request: Request, person: Person, token: str = "") -> Res
             return site.show("other_person.html", known, token=token)
         site.store.same_browser(known.person, person)
     return site.remember(go(place_of(person)), Visitor(person.key))
-
-
-def _panel(given: Mapping[str, str]) -> str:
-    """The person's panel: the parameter ``panel``, or Prolific's study id."""
-    names = (given.get(name, "") for name in ("panel", "STUDY_ID"))
-    return next((panel for panel in names if _PANEL.fullmatch(panel)), "")
 
 
 def _add_consent(app: FastAPI, site: Site) -> None:

@@ -1,12 +1,9 @@
 """The blocks of a study as plain CSV, for people who judge with another tool."""
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
-
 from casewise.cases import Case
 from casewise.contexts import render_text
 from casewise.files import csv_text
-from casewise_study.study.reading_times import Page, pages_of
+from casewise_study.study.reading_times import pages_of
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import study_cases
 
@@ -22,27 +19,19 @@ def blocks_csv(study: Study) -> bytes:
     """
     cases = study_cases(study)
     shown = [_with_history(case) for case in cases]
-    rows = chain.from_iterable(
-        _rows(study, cases, shown, number) for number in range(len(study.design.blocks))
-    )
+    rows = list[tuple[object, ...]]()
+    for block in range(len(study.design.blocks)):
+        for page in pages_of(study, block):
+            here = (block, page.position)
+            if page.place is None:
+                check = study.check(page.check)
+                context = render_text(check.context)
+                rows.append((*here, None, None, None, check.id, check.query, context))
+            else:
+                case, arm = cases[page.place], study.design.cells[page.place].arm
+                cells = (case.id, case.query_id, arm, None, case.query, shown[page.place])
+                rows.append((*here, *cells))
     return csv_text(_COLUMNS, rows).encode("utf-8", "replace")
-
-
-def _rows(
-    study: Study, cases: Sequence[Case], shown: Sequence[str], block: int
-) -> Iterator[tuple[object, ...]]:
-    for page in pages_of(study, block):
-        yield (block, page.position, *_page(study, cases, shown, page))
-
-
-def _page(
-    study: Study, cases: Sequence[Case], shown: Sequence[str], page: Page
-) -> tuple[str | None, ...]:
-    if page.place is None:
-        check = study.check(page.check)
-        return None, None, None, check.id, check.query, render_text(check.context)
-    case, arm = cases[page.place], study.design.cells[page.place].arm
-    return case.id, case.query_id, arm, None, case.query, shown[page.place]
 
 
 def _with_history(case: Case) -> str:

@@ -47,7 +47,6 @@ class Visitor:
     """Random; the person's own from the consent on."""
     platform_key: str | None = None
     """The platform's id of the person, as ``Secrets.platform_key`` hides it."""
-    panel: str = ""
     signed: bool = False
     """True if the platform signed the link."""
     earlier: str | None = None
@@ -180,7 +179,6 @@ class Store:
                 rater=f"p-{secrets.token_hex(5)}",
                 platform_key=visitor.platform_key,
                 code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
-                panel=visitor.panel,
                 started=self.now(),
                 signed=visitor.signed,
             )
@@ -352,7 +350,7 @@ class Store:
             either = (SharedTrait.participant == person.id, SharedTrait.other == person.id)
             session.execute(delete(SharedTrait).where(or_(*either)))
             person.outcome = outcome or PersonStatus.WITHDRAWN
-            person.rater, person.panel = f"purged-{secrets.token_hex(5)}", ""
+            person.rater = f"purged-{secrets.token_hex(5)}"
             person.attempts, person.started, person.passed = 0, self.now(), None
             person.code_key = person.excluded = None
             person.purged = True
@@ -442,7 +440,6 @@ def _record(person: Person, signals: list[PageSignals]) -> PersonRecord:
     return PersonRecord(
         person.rater,
         status,
-        person.panel,
         None if spare or person.drawn is not None else person.block,
         person.started,
         person.ended,

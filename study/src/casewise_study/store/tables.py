@@ -85,7 +85,6 @@ class Person(Base):
     """The platform's id of the person, as ``Secrets.platform_key`` hides it."""
     code_key: Mapped[str | None] = mapped_column(unique=True)
     """The personal code, as ``Secrets.code_key`` hides it."""
-    panel: Mapped[str]
     status: Mapped[PersonStatus] = mapped_column(default=PersonStatus.STARTED)
     outcome: Mapped[PersonStatus | None]
     """Code that the person was shown, once it has ended; stays when the votes are deleted."""

@@ -45,8 +45,6 @@ class Balance:
     """Blocks that hold a query twice; 0 in a sound design."""
     arms: dict[Arm, Range]
     """Cases of each arm a block."""
-    arms_apart: int
-    """The greatest difference between two arms' counts in a block."""
     category_share: Range
     """The greatest share of one category in a block, 0..1."""
 
@@ -71,7 +69,6 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
         size=Range.of(sizes),
         repeated=sum(len(np.unique(queries[block])) < len(block) for block in blocks),
         arms={one: Range.of(by_arm[:, place]) for place, one in enumerate(study.arms)},
-        arms_apart=int(np.ptp(by_arm, axis=1).max()),
         category_share=Range.of(
             np.array([np.bincount(category[block]).max() for block in blocks]) / sizes
         ),

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from datetime import date
 from typing import Any
 
+from casewise.sheets import plural
 from casewise_study.study.language import Language, source_texts
 from casewise_study.study.schema import Arm, Consent, Pay, Study
 from casewise_study.study.study_file import TODO, study_cases, study_language
@@ -102,8 +103,8 @@ def text_warnings(study: Study) -> list[str]:
         asked.append(query)
     if lacking := study_language(study).lacking:
         warnings.append(
-            f"language: {study.language}: {len(lacking)} messages are not translated, or without "
-            f"their fields, and are shown in English; the first is {lacking[0][:60]!r}"
+            f"language: {study.language}: not translated, or without its fields, and so in "
+            f"English: {plural(len(lacking), 'message')}; the first is {lacking[0][:60]!r}"
         )
     return warnings
 

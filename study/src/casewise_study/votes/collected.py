@@ -63,8 +63,6 @@ class PersonRecord:
 
     rater: Rater
     status: PersonStatus
-    panel: str = ""
-    """Source and wave of the person's recruitment."""
     block: Count | None = None
     """The block of the design, from 0."""
     started: Time | None = None
@@ -201,8 +199,6 @@ class VoteTable:
     position: FloatArray
     seconds: FloatArray
     """NaN where unknown."""
-    time: FloatArray
-    """Time in seconds since 1970; NaN where unknown."""
     weight: FloatArray
     """The weight of each vote in the share of its cell: 1 over their number; or, if cases stopped
     once their majority was decided, the chance that it was the first of them."""
@@ -269,7 +265,7 @@ class VoteTable:
 
     def only(self, kept: BoolArray) -> Self:
         """Some of the votes; cells, raters and queries keep their numbers."""
-        columns = ("safe", "cell", "rater", "query", "position", "seconds", "time", "weight")
+        columns = ("safe", "cell", "rater", "query", "position", "seconds", "weight")
         return replace(self, **{name: getattr(self, name)[kept] for name in columns})
 
     def without(self, raters: frozenset[str]) -> Self:
@@ -291,7 +287,6 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
     raters = tuple(person.rater for person in collected.people if person.rater in voted)
     places = {name: place for place, name in enumerate(raters)}
     queries = {name: n for n, name in enumerate(dict.fromkeys(vote.query_id for vote in votes))}
-    times = (None if vote.time is None else vote.time.timestamp() for vote in votes)
 
     def numbers(values: Iterable[float | None]) -> FloatArray:
         return np.array([*values], np.float64)  # None becomes NaN
@@ -309,7 +304,6 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
         query=codes(queries[vote.query_id] for vote in votes),
         position=numbers(vote.position for vote in votes),
         seconds=numbers(vote.seconds for vote in votes),
-        time=numbers(times),
         weight=np.ones(len(votes)),
         boundary=collection.boundary if collection.is_sequential else None,
     )._weighed()

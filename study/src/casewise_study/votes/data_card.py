@@ -18,6 +18,7 @@ from casewise.sheets import (
     figures,
     money,
     number,
+    plural,
     to_markdown,
 )
 from casewise_study.study.language import HEADING
@@ -59,7 +60,6 @@ def data_card(results: Results, choices: Mapping[str, bool]) -> str:
             "met": sum(cell.quota_met for cell in results.cells),
             "no_intervals": NO_INTERVALS,
             "platform": _PLATFORMS[study.recruitment.platform],
-            "panels": dict.fromkeys(one.panel for one in results.collected.people),
             "rules": [*rules_in_words(study.screening)] or ["No rule was on."],
             "minutes": forecast(study).minutes,
             "impossible": IMPOSSIBLE * reading(study).speed,
@@ -215,6 +215,7 @@ _FILTERS = {
     "money": money,
     "named": lambda name: escape(name) if name else "not named",
     "number": number,
+    "plural": plural,
     "quote": quote,
     "table": to_markdown,
 }
