@@ -66,7 +66,7 @@ def asked(table: VoteTable, seed: Any, clicking: BoolArray) -> VoteTable:
     rng, rule = np.random.default_rng(seed), Boundary()
     order = rng.permutation(len(table.safe))
     order = order[~clicking[table.rater[order]]]
-    columns = ("safe", "cell", "rater", "query", "position", "seconds", "time", "weight")
+    columns = ("safe", "cell", "rater", "query", "position", "seconds", "weight")
     mixed = replace(table, **{name: getattr(table, name)[order] for name in columns}, boundary=rule)
     stops = decided_at(rule, mixed.cell, mixed.safe, len(table.cells))
     seen = np.zeros(len(table.cells), int)

@@ -54,7 +54,7 @@ def test_the_careless_are_flagged_and_the_honest_are_not(study: Path) -> None:
         vote["time"] = vote["seconds"] = None
     careless, honest = shares([(drawn[-1], screened(study, drawn[-1]))])
     assert {row["fast_share"] for row in read_csv(study.parent / "out/people.csv")} == {""}
-    assert careless > 0.4
+    assert careless >= 0.4
     assert honest < 0.05
 
 
