@@ -139,8 +139,8 @@ def unguarded(tree: ast.Module) -> Iterator[str]:
             names = [one.name for one in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or "", *(f"{node.module}.{one.name}" for one in node.names)]
-        elif isinstance(node, ast.Attribute):
-            names = [ast.unparse(node)]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names = [f"{node.value.id}.{node.attr}"]
         if id(node) not in guarded:
             yield from OF_ONE_SYSTEM.intersection(names)
 

@@ -58,7 +58,7 @@ def read(path: Path) -> Output:
 
 def sums(one: Output, values: Floats) -> Floats:
     """Sums by query."""
-    return np.bincount(one.query, values, one.query.max() + 1)
+    return np.bincount(one.query, values, one.query.max() + 1).astype(np.float64)
 
 
 def share(one: Output, hits: Floats, of: Floats) -> tuple[float, Ends]:
@@ -75,8 +75,8 @@ def share(one: Output, hits: Floats, of: Floats) -> tuple[float, Ends]:
         size = min(value * (1 - value) / error**2, 2 * rows)
         t = float(stats.t.ppf(0.975, degrees))
     low, high = wilson(value, size, t)
-    hits = value * size
-    exact = stats.beta.ppf(0.05, hits, size - hits + 1), stats.beta.ppf(0.95, hits + 1, size - hits)
+    n = value * size
+    exact = stats.beta.ppf(0.05, n, size - n + 1), stats.beta.ppf(0.95, n + 1, size - n)
     return value, (float(np.fmin(low, exact[0])), float(np.fmax(high, exact[1])))
 
 
@@ -88,7 +88,7 @@ def effective(weights: Floats) -> float:
 def by_weights(one: Output, of: Floats) -> float:
     """Degrees of freedom: one less than queries, or what their weights leave (Satterthwaite)."""
     weights = sums(one, of)
-    return min((weights > 0).sum() - 1.0, max(1.0, effective(weights**2) - 1))
+    return min(float((weights > 0).sum()) - 1, max(1.0, effective(weights**2) - 1))
 
 
 def jackknife(one: Output, hits: Floats, of: Floats) -> float:
