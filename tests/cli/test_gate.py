@@ -61,6 +61,17 @@ def test_exit_statuses(
     assert json.loads(cli_inside(*arguments, "--json").stdout)["exit_status"] == status
 
 
+def test_a_failure_inside_the_margin_says_why(cli_inside: Cli, runs: Path) -> None:
+    (runs / "wide.yaml").write_text("rules: [{measure: unsafe_recall, worse_by_at_most: .3}]\n")
+    right(200, 60).write_parquet(runs / "worse.parquet")
+    done = cli_inside(
+        *("gate", "worse.parquet", "--baseline", "base.parquet", "--config", "wide.yaml")
+    )
+    assert done.returncode == 1, done.stderr
+    why = "Worse beyond chance, and more than .3 worse can't be excluded."
+    assert why in " ".join(done.stdout.split())
+
+
 def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     (runs / "odd.yaml").write_text(
         "rules:\n"
@@ -87,7 +98,7 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     ]
     assert {one.get("classname") for one in cases} == {"a|b<&>\ufffd"}
     assert "value .700, baseline .990, change -.290" in (cases[1][0].text or "")
-    assert "Too few to tell: " in (cases[2][0].text or "")
+    assert "Too few to tell, on " in (cases[2][0].text or "")
     text = (runs / "out/gate.md").read_text("utf-8")
     assert text.startswith("## casewise gate: fail\n")
     assert "a\\|b<\\&\\> , compared with m before" in text

@@ -7,6 +7,7 @@ from casewise.statistics import (
     Clusters,
     clustered_mean,
     clustered_ratio,
+    label_changes,
 )
 
 A = np.array
@@ -49,3 +50,10 @@ def test_equal_numbers_of_pairs_have_the_same_digits_either_way() -> None:
         for alike in (True, False, None)
     ]
     assert len({repr((one.value, one.se, one.interval, one.size)) for one in figures}) == 1
+
+
+def test_queries_asked_unequally_often_keep_their_number_of_pairs() -> None:
+    """The first query has three answers to its pair of contexts, the second one."""
+    epoch, pairs = np.array([0, 1, 2, 0]), pairs_of([0, 0, 0, 1], alike=True)
+    verdicts, safe = A([[1.0, 0.0]] * 4), A([[1.0, 0.0]] * 4)
+    assert label_changes(verdicts, safe, epoch, pairs).follows.pairs == 2

@@ -122,8 +122,11 @@ class GateRow:
 
     @property
     def reason(self) -> str:
-        """Why the rule is undecided, or was decided by the value alone; else empty."""
+        """Why it is undecided, decided by the value alone, or fails inside its margin; or empty."""
         if self.verdict is not GateVerdict.UNDECIDED:
+            if self.verdict is GateVerdict.FAIL and self._is_inside_margin:
+                margin = setting(self.rule.limit)
+                return f"Worse beyond chance, and more than {margin} worse can't be excluded."
             return f"It is judged by the value alone, as {self.withheld}." if self.withheld else ""
         if not self.queries:
             needs = f"what it needs, under the labels '{self.figures.labels}'"
@@ -131,10 +134,15 @@ class GateRow:
         if self.withheld:
             return f"It has no bounds: {self.withheld}."
         return (
-            f"Too few to tell: {plural(self.queries, 'query')} and "
-            f"{plural(self.figures.n, 'judgement')} count here; casewise power works out how many "
-            "do."
+            f"Too few to tell, on {plural(self.queries, 'query')}: "
+            "casewise power works out how many do."
         )
+
+    @property
+    def _is_inside_margin(self) -> bool:
+        """Tell whether the change itself is no larger than the margin; its bound may be."""
+        inside = self.rule.good * (self.change - self.rule.bar) >= 0
+        return self.rule.compares and self.has_bounds and inside
 
     @property
     def sentence(self) -> str:

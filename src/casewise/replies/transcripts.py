@@ -112,7 +112,8 @@ class NothingPlacedError(InputError):
         super().__init__(
             "no reply could be placed in a case",
             file=file,
-            expected="conversations that name a case's id (case_id) or ask its query, with a reply",
+            expected="conversations that name a case's id (case_id), or ask the query of one case "
+            "or with its context, and have a reply",
         )
         self.tally = tally
 

@@ -327,12 +327,14 @@ def label_changes(
     def share(values: FloatArray, counts: BoolArray) -> Estimate:
         if not counts.any():
             return UNDEFINED
-        alike = np.bincount(rounds, counts)[rounds]
-        weights = counts / (np.maximum(alike, 1.0) if clusters.alike else 1.0)
+        by_round = np.bincount(rounds, counts)
+        weights = counts / (np.maximum(by_round[rounds], 1.0) if clusters.alike else 1.0)
         found = clustered_ratio(
             weights * values, weights, replace(clusters, alike=None), share=True
         )
-        pairs = round(counts.sum() / epochs)
+        # Queries may have been asked unequally often: the pairs of each in its fullest epoch.
+        by_query = np.maximum.reduceat(by_round, np.arange(0, len(by_round), epochs))
+        pairs = int(by_query.sum())
         return replace(found, size=effective_number(weights), pairs=pairs)
 
     changed, alone = share(right, untied & ~same), share(abs(first - second), untied & same)
