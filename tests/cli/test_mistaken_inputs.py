@@ -155,6 +155,7 @@ TABLE = [
     (f"run {MODEL} --engine ray --max-cost 1 --price-in 1 --price-out 1", "--engine ray takes"),
     ("run -m openai/b --protocol respond --deployment bomb.yaml", "bomb.yaml"),
     ("run bomb.yaml", "bomb.yaml"),
+    ("run --cases garbage.xlsx", "garbage.xlsx: a table of another form"),
     ("run sweep.yaml", "protocl"),
     ("run sweep.yaml --limit 3", "--limit"),
     ("run mapping.yaml --dry-run", "expected - model"),

@@ -46,6 +46,7 @@ from casewise.files import (
     text_lines,
     write_atomically,
 )
+from casewise.files.rows import READERS
 from casewise.files.yaml import YamlLoader, check_model, yaml_problem
 
 if TYPE_CHECKING:
@@ -443,6 +444,8 @@ def _read(path: Path) -> tuple[list[Case], list[InputError], tuple[str, ...], st
     elif suffix in (".yaml", ".yml"):
         listed, version = _from_list(_read_yaml(path), path)
         records = chain.from_iterable(_twins(record, place, path) for place, record in listed)
+    elif suffix in READERS.keys() - {".json", ".jsonl", ".ndjson", ".txt"}:
+        raise InputError("a table of another form", path, expected="YAML, JSON, JSON Lines or CSV")
     elif _is_lines(path):
         records = open_table(path, suffix=".jsonl").rows
     else:

@@ -109,7 +109,7 @@ def sample(
         list[Path],
         argument("PATH...", "Log folders, .eval files, or tables of casewise grade --reveal."),
     ],
-    n: Annotated[int, option("Replies to draw.", min=1)] = 50,
+    n: Annotated[int, option("Replies to draw; 5 at least of each degree of doubt.", min=1)] = 50,
     out: Annotated[Path, option("The sheet (.csv).", metavar="FILE")] = Path("to-label.csv"),
     draw: Annotated[
         Draw, option("doubt: more of what the grader doubts. random: each reply alike.")
