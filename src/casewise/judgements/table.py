@@ -392,8 +392,14 @@ def run_state(rows: pl.DataFrame, other: pl.DataFrame | None = None) -> RunState
 
 
 def lost_rows(rows: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Rows of cases that another run has and a run lacks, one for each epoch of the run."""
+    """Rows of cases that another run has and a run lacks, one for each epoch of the run.
+
+    Past conversations ask each case as often as users did: only a case that none asks is lacking.
+    """
     known = other.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
+    if rows["variant"].fill_null("").str.starts_with("transcripts").all():
+        known = known.with_columns(epoch=pl.lit(1, rows.schema["epoch"]))
+        return known.join(rows, on="case_id", how="anti", maintain_order="left")
     asked = known.join(rows.select("epoch").unique(), how="cross")
     return asked.join(rows.select(ANSWER_KEYS), on=ANSWER_KEYS, how="anti", maintain_order="left")
 
