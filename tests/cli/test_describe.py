@@ -60,6 +60,6 @@ def test_casebench_at_eighty_columns(cli: Cli, casebench: Path) -> None:
     assert "305 of 450 queries differ" in first
     assert "56 after Holm, 294 after Benjamini-Hochberg" in first
     assert "pooled, z 52.1, p < .001" in first
-    for figure in ("5,677 and 2,208", ".825", ".908", ".657", ".397"):
+    for figure in ("5,677 and 2,208", ".825", ".908", ".657", ".394"):
         assert figure in text
     assert "error author-in-rate (900 of 900 cases)" in text

@@ -56,8 +56,7 @@ def test_casebench_ceilings(published: Record) -> None:
     assert whole["pcc"] == close(0.90819)
     assert whole["votes_a_case"] == pytest.approx(20)
     assert whole["person_accuracy"] == close(0.65694)
-    assert whole["person_pcc"] == close(0.39660)
-    assert published["by_rater"] is True
+    assert whole["person_pcc"] == close(0.39437)
     assert max(safe["pcc"], unsafe["pcc"]) < whole["pcc"]
     assert whole["person_accuracy"] < whole["oracle_accuracy"] < 1
     assert whole["oracle_brier"] == close(0.00997)
@@ -167,7 +166,6 @@ def test_a_no_context_arm() -> None:
     assert against["safe"]["difference"] == pytest.approx(0.4)
     assert against["unsafe"]["difference"] == pytest.approx(-0.3)
     assert found["agreement"]["none"]["pairwise"] == pytest.approx(40 / 90)
-    assert found["by_rater"] is False
 
 
 def in_contexts(contexts: dict[str, tuple[int, ...]], alone: dict[str, int]) -> list[Record]:

@@ -8,7 +8,6 @@ import pytest
 from casewise.statistics import (
     fit_beta_binomial,
     one_person,
-    one_person_by_rater,
     oracle,
     reliability_icc,
     tallies,
@@ -59,35 +58,6 @@ def test_one_person_pooled_by_brute_force() -> None:
         votes += [1.0] * int(s) + [0.0] * int(u)
         others += [(s - 1) / 4] * int(s) + [s / 4] * int(u)
     assert one_person(safe, unsafe).pcc == pytest.approx(np.corrcoef(votes, others)[0, 1])
-
-
-def test_one_person_by_rater() -> None:
-    random = np.random.default_rng(7)
-    table = (random.random((40, 5)) < random.random((40, 1))).astype(float)
-    case, rater = np.divmod(np.arange(200), 5)
-    found = one_person_by_rater(table.ravel(), case, rater)
-    right, correlations = [], []
-    for column in range(5):
-        others = (table.sum(axis=1) - table[:, column]) / 4
-        says = np.where(others == 0.5, 0.5, others > 0.5)
-        right.append(1 - np.abs(says - table[:, column]))
-        correlations.append(np.corrcoef(table[:, column], others)[0, 1])
-    assert found.accuracy == pytest.approx(np.mean(right))
-    assert found.pcc == pytest.approx(np.mean(correlations))
-    assert found.cases == 40
-
-
-def test_raters_with_few_or_equal_votes() -> None:
-    # Rater 0 votes on three cases, rater 1 says safe throughout, rater 2 votes once.
-    verdict = A([1.0, 0, 0, 1, 1, 1, 1])
-    case, rater = A([0, 1, 2, 0, 1, 2, 0]), A([0, 0, 0, 1, 1, 1, 2])
-    found = one_person_by_rater(verdict, case, rater)
-    # Rater 0 faces 1, 1, 1, which is constant; rater 1 is constant too.
-    assert math.isnan(found.pcc)
-    # Right: 1, 0, 0; 1, 0, 0; 1.
-    assert found.accuracy == pytest.approx(3 / 7)
-    nobody = one_person_by_rater(A([], float), A([], int), A([], int))
-    assert (nobody.cases, math.isnan(nobody.accuracy)) == (0, True)
 
 
 def test_oracle_by_hand() -> None:

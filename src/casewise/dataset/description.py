@@ -95,8 +95,6 @@ class Description(VoteFigures):
     shape: Shape
     ceiling: dict[str, Ceiling]
     """Ceilings of the parts of ``agreement``."""
-    by_rater: bool
-    """True where one person is a rater, or a column of votes; else any vote is."""
     findings: tuple[Finding, ...]
 
 
@@ -126,7 +124,6 @@ def describe_cases(loaded: CaseSet) -> Description:
         sequential_votes=people.sequential,
         shape=shape_of(loaded.cases),
         ceiling={part: _ceiling(counted, kept) for part, kept in _parts(people).items()},
-        by_rater=people.single is not None,
         findings=tuple(one for one in results(data, VOTES) if one.is_told),
     )
 
@@ -199,11 +196,7 @@ def _parts(people: People) -> dict[str, statistics.BoolArray]:
 def _ceiling(people: People, kept: statistics.BoolArray) -> Ceiling:
     safe, unsafe = people.safe[kept], people.unsafe[kept]
     arm = np.argmax(people.arm[kept][:, None] == np.array([*ARMS, ""]), axis=1)
-    if people.single is None:
-        person = statistics.one_person(safe, unsafe)
-    else:
-        votes = people.single.only(kept)
-        person = statistics.one_person_by_rater(votes.verdict, votes.case, votes.rater)
+    person = statistics.one_person(safe, unsafe)
     reliability = statistics.reliability_icc(safe, unsafe)
     oracle = statistics.oracle(safe, unsafe, arm)
     return Ceiling(

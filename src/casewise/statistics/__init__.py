@@ -12,7 +12,6 @@ from casewise.statistics.ceilings import (
     VoteReliability,
     fit_beta_binomial,
     one_person,
-    one_person_by_rater,
     oracle,
     reliability_icc,
     tallies,

@@ -11,9 +11,6 @@ import numpy as np
 
 from casewise.statistics.estimates import FloatArray, IntArray
 
-LEAST_VOTES = 3
-"""Votes of a rater that a correlation is taken of: through two points it is always 1 or -1."""
-
 
 @dataclass(frozen=True, slots=True)
 class OnePerson:
@@ -50,44 +47,6 @@ def one_person(safe: FloatArray, unsafe: FloatArray) -> OnePerson:
     others = np.concatenate([(s - 1) / (k - 1), s / (k - 1)])
     pcc = weighted_pearson(votes, others, weights) if np.ptp(s / k) > 0 else math.nan
     return OnePerson(float(right.mean()), pcc, len(s))
-
-
-def one_person_by_rater(verdict: FloatArray, case: IntArray, rater: IntArray) -> OnePerson:
-    """Hold each rater against the other votes of the same cases, and average over raters.
-
-    A rater weighs by the number of votes, so with equal numbers all weigh alike. Raters with
-    fewer than ``LEAST_VOTES``, or whose votes or cases are all alike, are in the accuracy alone.
-
-    Args:
-        verdict: 1 safe, 0 unsafe. Shape ``(votes,)``.
-        case: A number for the case of each vote. Shape ``(votes,)``.
-        rater: A number for the rater of each vote, or the column it stands in. Shape ``(votes,)``.
-    """
-    k = np.bincount(case)[case] if len(case) else case
-    several = k >= 2
-    if not several.any():
-        return OnePerson(math.nan, math.nan, 0)
-    safe = np.bincount(case, verdict)[case]
-    x, others = verdict[several], (safe - verdict)[several] / (k - 1)[several]
-    right = 0.5 + (2 * x - 1) * np.sign(others - 0.5) / 2
-    votes, correlations = _by_group(x, others, rater[several])
-    defined = (votes >= LEAST_VOTES) & np.isfinite(correlations)
-    pcc = math.nan
-    if defined.any():
-        pcc = float(np.average(correlations[defined], weights=votes[defined]))
-    return OnePerson(float(right.mean()), pcc, len(np.unique(case[several])))
-
-
-def _by_group(x: FloatArray, y: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The size of each group, and Pearson's correlation in it, NaN if constant."""
-    n = np.bincount(group).astype(float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        x = x - (np.bincount(group, x) / n)[group]
-        y = y - (np.bincount(group, y) / n)[group]
-        spread = np.sqrt(np.bincount(group, x * x) * np.bincount(group, y * y))
-        correlation = np.bincount(group, x * y) / spread
-    # A constant column leaves round-off, not zero.
-    return n, np.where(spread > 1e-12 * n, correlation, np.nan)
 
 
 def voted_counts(safe: FloatArray, unsafe: FloatArray) -> tuple[FloatArray, FloatArray]:
