@@ -74,13 +74,18 @@ LINES = 10
 """Lines of progress over a run, where there is no terminal."""
 
 
+def _rate(speed: float) -> str:
+    """Judgements a second, or a minute where they are slow."""
+    return f"{speed:.1f}/s" if speed >= 1 else f"{60 * speed:.0f}/min"
+
+
 class _Rate(ProgressColumn):
-    """Judgements a second, over the whole run."""
+    """How fast judgements come, over the whole run."""
 
     def render(self, task: Task) -> Text:
         """The rate as text."""
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:.1f}/s" if speed else "", style="dim")
+        return Text(_rate(speed) if speed else "", style="dim")
 
 
 class _Shown(Progress):
@@ -148,7 +153,7 @@ class RunProgress(_Shown):
             rate = done / self.seconds
             left = (self._total - self._before - done) / rate
             self.console.print(
-                f"{self._before + done}/{self._total} judged, {rate:.1f}/s, {left:.0f} s left"
+                f"{self._before + done}/{self._total} judged, {_rate(rate)}, {left:.0f} s left"
                 + (f", {unread}" if unread else "")
             )
 
