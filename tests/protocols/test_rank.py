@@ -67,11 +67,8 @@ def test_both_orders_are_asked() -> None:
 def test_two_letters_make_a_preference(
     there: str, back: str, prefers: float, says_first: float
 ) -> None:
-    asking = RANK.ask(Question())
-    assert next(asking) == [Open(0), Open(1)]
-    with pytest.raises(StopIteration) as end:
-        asking.send([Answer(there), Answer(back)])
-    reading = end.value.value
+    assert next(RANK.ask(Question())) == [Open(0), Open(1)]
+    reading = RANK.read(Question(), [Answer(there), Answer(back)])
     assert reading.status is Status.OK
     assert reading.verdict is None
     assert dict(reading.numbers) == {"prefers": prefers, "says_first": says_first}

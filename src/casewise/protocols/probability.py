@@ -191,7 +191,6 @@ class Probability(Protocol):
     drawn = False
     candidates = TOP_LOGPROBS
     answer_tokens = 1
-    numbers = True
     unread = 1.0
 
     def longest(self, sampling: Sampling, *, embedded: bool) -> int:

@@ -197,8 +197,6 @@ class Protocol:
     answer_tokens = 80
     """Length of a usual answer, in tokens."""
 
-    numbers = False
-    """True if a reading holds a probability of safe, or a score that is made one."""
     unread: float | None = None
     """Number that the published script puts in an unread answer's place, 0..1; None where it counts
     verdicts alone."""
@@ -249,12 +247,8 @@ class Protocol:
 
     # --- asking and reading -------------------------------------------------------------------
 
-    def ask(self, question: Question) -> Asking[Any]:
-        """Ask about one unit and read the answers."""
-        return (yield from self.judge(question, (yield from self.talk(question))))
-
-    def talk(self, question: Question) -> Asking[Sequence[Answer]]:
-        """Ask the model itself."""
+    def ask(self, question: Question) -> Asking[Sequence[Answer]]:
+        """Ask the model about one unit."""
         return (yield [Open()] * question.samples)
 
     def judge(

@@ -156,7 +156,7 @@ class Rank(Protocol):
             for two in (shown, shown[::-1])
         )
 
-    def talk(self, question: Question) -> Asking[Sequence[Answer]]:
+    def ask(self, question: Question) -> Asking[Sequence[Answer]]:
         """Ask in both orders."""
         return (yield [Open(0), Open(1)])
 

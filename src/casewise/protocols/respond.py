@@ -69,7 +69,7 @@ class Respond(InConversation):
             return EMBEDDED_REPLY_TOKENS
         return REPLY_TOKENS if sampling is Sampling.GREEDY else REFERENCE_REPLY_TOKENS
 
-    def talk(self, question: Question) -> Asking[Sequence[Answer]]:
+    def ask(self, question: Question) -> Asking[Sequence[Answer]]:
         """Send the user's turns one after another, each when the last one is answered.
 
         A provider's own refusal ends the conversation: what the user would say next has nothing to

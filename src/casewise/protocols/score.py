@@ -102,7 +102,6 @@ class ScoreProtocol(Protocol):
     upstream = "judgescore"
     mode = "score"
     samples = 3
-    numbers = True
     unread = 0.05
 
     def read(self, question: Question, answers: Sequence[Answer]) -> Reading:

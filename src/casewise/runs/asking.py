@@ -132,7 +132,7 @@ def ask_unit(
             answers.append(_answer(output, model, logprobs=protocol.candidates > 0))
             return answers[-1]
 
-        await drive(protocol.talk(question), send)
+        await drive(protocol.ask(question), send)
         state.store.set(ANSWERS, [asdict(one) for one in answers])
 
     return ask
