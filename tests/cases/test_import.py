@@ -155,7 +155,7 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
     assert "5 rows: 2 cases" in raters
     assert "joined with a case there already: 1" in raters
     assert "that repeat a case and count once: 1" in raters
-    assert "of people who take no side: 1" in raters
+    assert "of people who take no side, in a case there already: 1" in raters
 
 
 # --- refusals -------------------------------------------------------------------------------

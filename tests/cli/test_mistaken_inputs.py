@@ -194,6 +194,7 @@ TABLE = [
     ("replay chat.jsonl -m gpt-4o -m a/b --dry-run", "provider"),
     ("graders sample garbage.parquet --n 0 --out s.csv", "--n"),
     ("graders check plain.csv", "plain.csv"),
+    ("score plain.csv --unparsed strict", "'--unparsed': 'strict' is not one of"),
     # Contexts.
     ("contexts generate twice.txt --out x.jsonl -m openai-api/fake/m", "twice"),
     ("contexts generate queries.csv --out cases.jsonl -m openai-api/fake/m", "cases.jsonl"),

@@ -182,7 +182,7 @@ FILTERED, NO_QUERY, REPEATED, JOINED, ABSTAINED = (
     "without a query",
     "that repeat a case and count once",
     "joined with a case there already",
-    "of people who take no side",
+    "of people who take no side, in a case there already",
 )
 """What became of rows that begin no case."""
 

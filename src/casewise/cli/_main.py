@@ -401,7 +401,7 @@ def _lacking(error: ImportError) -> str | None:
 def _mistake(error: Any) -> str:
     """Message on mistaken options; empty after help."""
     command = getattr(getattr(error, "ctx", None), "command_path", "casewise")
-    text: str = error.format_message()
+    text: str = error.format_message().replace("Value error, ", "")
     return f"{text} ({command} --help)" if text else ""
 
 
