@@ -112,6 +112,7 @@ def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
         note(f"open: {_with_answers(one)}")
     if found.questions:
         how = "give --answer" if question else "edit the mapping that --draft writes"
+        how += " (a file of cases needs no import)"
         raise UsageError(f"{source}: it can be read in several ways; {how}")
     shown = yaml.safe_dump(
         found.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf

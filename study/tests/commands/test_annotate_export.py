@@ -14,7 +14,12 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
     base = ("annotate", "export", "study.yaml", "--votes")
     done = cli(*base, "plain", "--out", "out")
     assert done.returncode == 0, done.stderr
-    for said in ("180 counted votes of 30 people", "24 of 36 cells", "without flagged", "alpha"):
+    for said in (
+        "180 counted votes of 30 people",
+        "24 of 36 cells",
+        "--with-flagged keeps them",
+        "alpha",
+    ):
         assert said in " ".join(done.stdout.split())
     assert "cases.jsonl holds the votes that count, without those of flagged people" in done.stderr
     described = cli("describe", "out/cases.jsonl", "--format", "json")

@@ -39,7 +39,9 @@ def results_renderable(results: Results) -> RenderableType:
     remarks = [NO_INTERVALS] if is_sequential else []
     if results.turned:
         turned = plural(len(results.turned), "label")
-        remarks.append(f"without flagged people turned: {turned} (data-card.md)")
+        remarks.append(
+            f"without flagged people turned: {turned} (data-card.md; --with-flagged keeps them)"
+        )
     if met < len(results.cells):
         remarks.append(f"fewer votes than planned: {plural(len(results.cells) - met, 'cell')}")
     return terminal(
