@@ -219,7 +219,7 @@ def test_a_damaged_output_is_loud(tmp_path: Path) -> None:
     (tmp_path / "autofill.py").write_text("print('not data')\n")
     with pytest.warns(UserWarning, match=r"passed over autofill\.py"):
         assert len(cw.judgements([tmp_path, tmp_path / "output_binary.json"])) == 3
-    with pytest.raises(InputError, match="not recognised"):
+    with pytest.raises(InputError, match=r"not recognised.*casewise run makes judgements"):
         cw.judgements(tmp_path / "autofill.py")
     (tmp_path / "output_score.json").write_text(text[:-40])
     with pytest.raises(InputError, match=r"output_score\.json.*truncated JSON"):

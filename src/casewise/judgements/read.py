@@ -248,7 +248,7 @@ def _expand(paths: Sequence[Path]) -> tuple[dict[Path, _Kind], list[str]]:
                 "not recognised",
                 file=path,
                 expected="a log folder, an .eval file, a judgement table (.parquet, .csv), "
-                "or a CASE-Bench output file",
+                "or a CASE-Bench output file; of cases, casewise run makes judgements",
             )
         notes += [f"{path}: passed over {some(others)}"] if others else []
         kinds |= found
