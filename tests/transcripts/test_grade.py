@@ -208,7 +208,8 @@ def test_other_commands_take_the_table_and_nothing_is_quoted(cli: Cli, folder: P
 
 def test_cases_may_be_asked_unequally_often(cli: Cli, folder: Path) -> None:
     """Three users ask the first case, one each other; of June, one case less."""
-    asked = [talk(one["query"], YES, case_id=one["id"]) for one in [CASES[0], CASES[0], *CASES]]
+    often = [CASES[0], CASES[0], *CASES]
+    asked = [talk(str(one["query"]), YES, case_id=one["id"]) for one in often]
     for name, talks in (("may", asked), ("june", asked[:-1])):
         write(folder / f"{name}.jsonl", *talks)
         done(cli, "grade", f"{name}.jsonl", "--cases", "cases.jsonl", "--out", f"{name}.parquet")
