@@ -92,10 +92,16 @@ def serving(latency: float) -> Iterator[str]:
 
 
 def repeat_starter(folder: Path, count: int) -> Path:
-    """A file of the starter cases, again and again under ids of their own."""
+    """A file of the starter cases, again and again as cases and queries of their own."""
     path, some = folder / f"cases-{count}.jsonl", cycle(open_cases(STARTER).cases)
     cases = [
-        case.model_copy(update={"id": f"case-{number}", "query": f"{case.query} ({number // 56})"})
+        case.model_copy(
+            update={
+                "id": f"case-{number}",
+                "query": f"{case.query} ({number // 56})",
+                "query_id": f"{case.query_id}-{number // 56}",
+            }
+        )
         for number, case in enumerate(islice(some, count))
     ]
     write_cases(cases, path)
