@@ -182,6 +182,13 @@ SINGLE = (
         ("changes in 100 of 100 where people don't", "it follows the framing, not people"),
     ),
     Situation(
+        "safe cases alone",
+        lambda: verdicts(16).filter(pl.col("intended") == "safe").with_columns(planned=QUERIES),
+        "figures",
+        ("calls unsafe 40 of 100 acceptable requests",),
+        ("both mistakes", "unacceptable"),
+    ),
+    Situation(
         "one query wrong",
         lambda: verdicts(1, 0),
         "figures",

@@ -497,15 +497,16 @@ _READINGS: dict[str, tuple[str, Callable[[Evidence], bool]]] = {
     "follows the context": ("Follows the context: ", _beyond_false_changes),
     "makes both mistakes": (
         "Makes both mistakes: ",
-        lambda one: min(one.over.low, one.under.low) > FEW_MISTAKES,
+        lambda one: one.over.low > FEW_MISTAKES and one.under.low > FEW_MISTAKES,
     ),
     "few mistakes": (
         "Few mistakes: ",
-        lambda one: max(one.over.high, one.under.high) < FEW_MISTAKES,
+        lambda one: one.over.high < FEW_MISTAKES and one.under.high < FEW_MISTAKES,
     ),
     "figures": ("", lambda _: True),
 }
-"""Findings of a run by itself: how their sentence begins, and where each holds."""
+"""Findings of a run by itself: how their sentence begins, and where each holds; all but the last of
+labels on both sides, as no NaN is above or below anything."""
 
 
 def _read(evidence: Evidence, lead: str, holds: Callable[[Evidence], bool]) -> str:
