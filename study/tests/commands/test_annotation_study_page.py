@@ -79,6 +79,20 @@ def test_eight_commands_lead_from_the_idea_to_published_votes(
     assert done.returncode == 0, done.stderr
 
 
+def test_a_trial_lists_what_the_platform_needs(tmp_path: Path) -> None:
+    """Nobody comes from the platform now, but later everybody will."""
+    write_arms(tmp_path, recruitment={"platform": "prolific"})
+    command = ["annotate", "serve", "study.yaml", "--try", "--port", "0"]
+    process = Start(command, tmp_path, clean_env())
+    with Guest(Origin(process.line().split()[1].rstrip("/"))) as one:
+        shown = one.page.text
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(30)[1]
+    for line in ("recruitment.return_url is null", "recruitment.completed is the default code"):
+        assert line in said
+        assert line in shown
+
+
 def tried(arguments: list[str], folder: Path) -> None:
     """Look at the study as the page says: the whole walk, of which nothing is kept."""
     before = sorted(folder.iterdir())

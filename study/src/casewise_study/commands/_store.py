@@ -86,9 +86,8 @@ def serve(
     """Serve a study: people judge its cases on pages in their browsers.
 
     Every answer is on the disk before the next page is shown: stop and start the server as you
-    like. The study file must stay as it is
-    while people take part. Platform ids are kept as keyed hashes alone; their
-    key lies in STUDY.secrets.json, readable by you alone: keep it, and never
+    like. The study file must stay as it is while people take part. Platform ids are kept as keyed
+    hashes alone; their key lies in STUDY.secrets.json, readable by you alone: keep it, and never
     publish it.
 
     Content warning: queries and contexts may be distressing.
@@ -122,8 +121,12 @@ def serve(
                     "--try is for this computer alone, and keeps nothing: drop --database, --host "
                     "and --public-url"
                 )
+            still_open = (*check_ready(study), *open_points(study))
+            for line in still_open:
+                note(f"still open: {line}")
             study, address, keys = _trial(study, stack)
         else:
+            still_open = None
             _check_open(study, file, is_here)
             for line in _open_to_others(study, host, public_url, behind_proxy):
                 note(f"warning: {line}")
@@ -140,23 +143,17 @@ def serve(
             rate=None if rate == "none" else rate,
             newcomers=None if newcomers == "none" else newcomers or usual,
             log=log,
-            still_open=_still_open(study) if trial else None,
+            still_open=still_open,
         )
         is_local = host in _ANYWHERE and origin is None
         serve_study(store, settings, listening, lambda: _announce(store, settings, is_local))
         note(f"stopped; {to_collect(study, store.progress())}")
 
 
-def _still_open(study: Study) -> tuple[str, ...]:
-    return (*check_ready(study), *open_points(study))
-
-
 def _trial(study: Study, stack: ExitStack) -> tuple[Study, str, "Secrets"]:
     """The study for anybody without a platform's link, its passing database, and its keys."""
     from casewise_study.study.accounts import Secrets
 
-    for line in _still_open(study):
-        note(f"still open: {line}")
     anybody = {"platform": Platform.NONE, "signed": False}
     recruitment = study.recruitment.model_copy(update=anybody)
     folder = stack.enter_context(TemporaryDirectory())
