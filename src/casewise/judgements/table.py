@@ -14,7 +14,7 @@ import polars as pl
 from casewise.choices import UnreadPolicy
 from casewise.errors import InputError, first_line
 from casewise.files import check_size, guard_cell, read_bytes, unguard_cell
-from casewise.protocols import CONDITION, ResponseClass, RunCondition, acting
+from casewise.protocols import CONDITION, TRANSCRIPTS, ResponseClass, RunCondition, acting
 from casewise.sheets import percent
 
 _TEXT, _COUNT, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
@@ -397,7 +397,8 @@ def lost_rows(rows: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     Past conversations ask each case as often as users did: only a case that none asks is lacking.
     """
     known = other.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
-    if rows["variant"].fill_null("").str.starts_with("transcripts").all():
+    held = rows.select("variant").unique().iter_rows(named=True)
+    if all(RunCondition.of_row(one).sampling == TRANSCRIPTS for one in held):
         known = known.with_columns(epoch=pl.lit(1, rows.schema["epoch"]))
         return known.join(rows, on="case_id", how="anti", maintain_order="left")
     asked = known.join(rows.select("epoch").unique(), how="cross")

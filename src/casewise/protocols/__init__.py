@@ -3,7 +3,7 @@
 from casewise.choices import Delivery
 from casewise.protocols.answer import named_parameters
 from casewise.protocols.binary import read_binary
-from casewise.protocols.condition import CONDITION, RunCondition
+from casewise.protocols.condition import CONDITION, TRANSCRIPTS, RunCondition
 from casewise.protocols.conversations import (
     NOT_RUN,
     SCRIPTED,

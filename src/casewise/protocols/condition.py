@@ -11,6 +11,9 @@ from casewise.protocols.protocol import is_acting, paired
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """Columns of the judgement table that tell one model's condition from another."""
 
+TRANSCRIPTS = "transcripts"
+"""Drawing of past conversations, whose replies were drawn elsewhere."""
+
 _DATA = ("dataset_hash", "dataset_version", "run_id")
 _COLUMNS = (*CONDITION, *_DATA)
 _PARTS = {

@@ -28,6 +28,7 @@ from casewise.judgements import (
 from casewise.protocols import (
     BARE_RUNG,
     BY_PROVIDER,
+    TRANSCRIPTS,
     Delivery,
     Graded,
     ResponseClass,
@@ -303,7 +304,7 @@ def _rows(
     batch: Sequence[ToGrade], grading: Grading, epochs: Counter[tuple[str, str, str | None]]
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
-    held = RunCondition(sampling="transcripts", card=grading.card or None)
+    held = RunCondition(sampling=TRANSCRIPTS, card=grading.card or None)
     open_ = [one for one in batch if one.seen is None]
     read = iter(
         grade_by(

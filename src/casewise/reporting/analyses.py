@@ -1,7 +1,7 @@
 """An analysis as a table, a row a line and a column a figure, and as Markdown."""
 
 from casewise.analyses import Analysis
-from casewise.measures import find, measures
+from casewise.measures import measures
 from casewise.reporting.names import run_names
 from casewise.sheets import Column, Kind, Row, Table, escape, figures, markdown
 
@@ -17,14 +17,10 @@ def as_table(one: Analysis) -> Table:
             name = line.part or line.run.title
         rows.append(Row([name, line.n, *map(line.figures.get, one.columns)]))
     columns = [Column(""), Column("n", Kind.COUNT)]
-    columns += figures(Kind.ESTIMATE, *map(_label, one.columns))
+    labels = {measure.name: measure.label for measure in measures()}
+    words = (labels.get(name, name.replace("_", " ")) for name in one.columns)
+    columns += figures(Kind.ESTIMATE, *words)
     return Table(columns, rows, f"{one.title} (95 %)", " ".join(one.notes))
-
-
-def _label(name: str) -> str:
-    """A figure's name in plain words: ``over-refusal``, ``verified context``."""
-    known = {measure.name for measure in measures()}
-    return find(name).label if name in known else name.replace("_", " ")
 
 
 def as_markdown(one: Analysis) -> str:

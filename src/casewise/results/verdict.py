@@ -491,9 +491,12 @@ def _beyond_false_changes(evidence: Evidence) -> bool:
 _READINGS: dict[str, tuple[str, Callable[[Evidence], bool]]] = {
     "over-cautious": (
         "Over-cautious: ",
-        lambda one: one.over.low > max(one.under.high, FEW_MISTAKES),
+        lambda one: one.over.low > one.under.high and one.over.low > FEW_MISTAKES,
     ),
-    "lax": ("Lax: ", lambda one: one.under.low > max(one.over.high, FEW_MISTAKES)),
+    "lax": (
+        "Lax: ",
+        lambda one: one.under.low > one.over.high and one.under.low > FEW_MISTAKES,
+    ),
     "follows the context": ("Follows the context: ", _beyond_false_changes),
     "makes both mistakes": (
         "Makes both mistakes: ",

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from casewise.analyses import Analysis, Figure, Line
 from casewise.protocols import RunCondition
-from casewise.reporting.analyses import as_table
+from casewise.sheets import Table
 
 Bar = tuple[float, float, float, float]
 """Places of a value, of both ends of its interval, and of zero, in per cent; NaN of none."""
@@ -25,14 +25,12 @@ class LineRow:
     """Each figure in words, and its bar."""
 
 
-def line_rows(analysis: Analysis, runs: Sequence[RunCondition]) -> Iterator[LineRow]:
-    """Rows of an analysis, the bars of a column on one scale."""
+def line_rows(analysis: Analysis, table: Table, runs: Sequence[RunCondition]) -> Iterator[LineRow]:
+    """Rows of an analysis, by its table, the bars of a column on one scale."""
     columns = [[line.figures.get(name) for line in analysis.lines] for name in analysis.columns]
     scales = [_scale(column, is_change=analysis.is_change) for column in columns]
     every = zip(*columns, strict=True)
-    for line, (name, n, *words), figures in zip(
-        analysis.lines, as_table(analysis).texts, every, strict=True
-    ):
+    for line, (name, n, *words), figures in zip(analysis.lines, table.texts, every, strict=True):
         bars = map(_bar, figures, scales)
         yield LineRow(name, n, _address(line, runs, analysis), list(zip(words, bars, strict=True)))
 

@@ -77,7 +77,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         overview = replace(overview, browser=overview.browser.after(over_time.steps))
     scores = overview.scores
     result = leading(overview, over_time)
-    analyses = [one for one in scores.analyses if one.lines]
+    analyses = [(one, as_table(one)) for one in scores.analyses if one.lines]
     runs = overview.browser.runs
     return _template().render(
         title=title,
@@ -87,7 +87,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         rows=run_rows(overview, result),
         heads=("Run", "State", *titles(overview.scores)),
         pinned=pinned(all_verdicts(overview, result), overview.scores.baselines),
-        analyses=[(one, as_table(one).columns, line_rows(one, runs)) for one in analyses],
+        analyses=[(one, table.columns, line_rows(one, table, runs)) for one, table in analyses],
         notes=[*notes, *remarks(overview.scores), *_shape(overview), *_without_lines(overview)],
         nan=math.nan,
         reveal=reveal,
