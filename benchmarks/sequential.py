@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from casewise.cases import load_cases
-from casewise.statistics import BoolArray, Boundary, Estimate
-from casewise_study.statistics.stopping import decided_at
+from casewise.statistics import BoolArray, Estimate
+from casewise_study.statistics.stopping import Boundary, decided_at
 from casewise_study.study.schema import Arm, StudyCell
 from casewise_study.votes.collected import VoteTable
 from casewise_study.votes.results import arm_votes, contrasts

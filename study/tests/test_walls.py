@@ -48,9 +48,8 @@ NAMES = {
         markdown_to_html money number percent plural seconds setting terminal to_json to_markdown
     """,
     "casewise.statistics": """
-        BoolArray Boundary Clusters Estimate FirstVotes FloatArray IntArray LEAST_VOTES
-        POSTERIOR agreement clustered_ratio cohen_kappa first_votes number_clusters
-        wilson_interval
+        Agreement BoolArray Clusters Estimate FloatArray IntArray agreement clustered_ratio
+        cohen_kappa number_clusters summed_agreement wilson_interval
     """,
 }
 """All that the study uses of casewise, by module: its interface."""

@@ -101,13 +101,7 @@ from casewise.statistics.raters import (
     agreement,
     agreement_of_two,
     cohen_kappa,
-)
-from casewise.statistics.stopping import (
-    LEAST_VOTES,
-    POSTERIOR,
-    Boundary,
-    FirstVotes,
-    first_votes,
+    summed_agreement,
 )
 from casewise.statistics.tests import (
     DETECTABLE,

@@ -21,7 +21,6 @@ from casewise.statistics.estimates import (
     too_small,
     weigh,
 )
-from casewise.statistics.stopping import FirstVotes
 
 COEFFICIENTS = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")
 """The names of the coefficients."""
@@ -45,38 +44,37 @@ class Agreement:
     """Votes on those cases."""
 
 
-def agreement(
-    safe: FloatArray,
-    unsafe: FloatArray,
-    clusters: IntArray | None = None,
-    first: FirstVotes | None = None,
-) -> Agreement:
+def agreement(safe: FloatArray, unsafe: FloatArray, clusters: IntArray | None = None) -> Agreement:
     """Measure agreement; any votes may be missing.
 
     Cases with a single vote tell nothing of agreement, and count in AC1's chance alone.
-
-    Votes that were collected until a majority was decided agree more than people do. There the
-    first votes of each case stand for its share and for its pairs, and cases weigh alike.
 
     Args:
         safe: Safe votes of each case. Shape ``(n,)``; NaN is none.
         unsafe: Unsafe votes. Shape ``(n,)``.
         clusters: The query of each case; None: each case is one. Shape ``(n,)``.
-        first: Of votes collected until a majority was decided; None of others.
     """
     s, u = np.asarray(safe, float), np.asarray(unsafe, float)
     voted = s + u > 0  # False of NaN
-    if first is None:
-        terms = _terms(s[voted], u[voted])
-    else:
-        mean = float((s + u)[voted].mean()) if voted.any() else 0.0
-        terms = _first_terms(first.safe[voted], first.alike[voted], mean)
     names = np.arange(len(voted)) if clusters is None else clusters
-    queries = number_clusters(names[voted])
+    return summed_agreement(_terms(s[voted], u[voted]), names[voted])
+
+
+def summed_agreement(terms: FloatArray, clusters: IntArray) -> Agreement:
+    """Agreement from the terms of each case.
+
+    Args:
+        terms: Of each case: 1; its share of safe votes; and, 0 where there is but one vote: 1; the
+            share of its pairs of votes that agree; the safe votes; the unsafe votes; and its
+            disagreeing ordered pairs over the votes less one (Krippendorff's coincidences).
+            Shape ``(cases, 7)``.
+        clusters: The query of each. Shape ``(cases,)``.
+    """
+    queries = number_clusters(clusters)
     sums = queries.sums(*terms.T)
     found = {name: _coefficient(place, sums, queries) for place, name in enumerate(COEFFICIENTS)}
-    several = s + u >= 2
-    return Agreement(**found, cases=int(several.sum()), votes=int((s + u)[several].sum()))
+    several, votes = terms[:, _SEVERAL].sum(), np.nansum(terms[:, [_SAFE, _UNSAFE]])
+    return Agreement(**found, cases=int(several), votes=int(votes))
 
 
 def _coefficient(place: int, sums: FloatArray, queries: Clusters) -> Estimate:
@@ -94,12 +92,7 @@ def _coefficient(place: int, sums: FloatArray, queries: Clusters) -> Estimate:
 
 
 def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
-    """Terms that the coefficients are sums of. Shape ``(cases, 7)``.
-
-    Of each case: 1; its share of safe votes; and, 0 where there is but one vote: 1; the share of
-    its pairs of votes that agree; the safe votes; the unsafe votes; and its disagreeing ordered
-    pairs over the votes less one (Krippendorff's coincidences).
-    """
+    """Terms that the coefficients are sums of. Shape ``(cases, 7)``."""
     votes = safe + unsafe
     several = (votes >= 2).astype(float)
     disagreeing = 2 * safe * unsafe / np.maximum(votes - 1, 1)
@@ -117,26 +110,8 @@ def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
     )
 
 
-def _first_terms(share: FloatArray, alike: FloatArray, votes: float) -> FloatArray:
-    """The same terms of first votes, as if each case had the mean number of votes."""
-    several = np.isfinite(alike).astype(float)
-    pairs = several * np.nan_to_num(alike)
-    return np.stack(
-        [
-            np.ones_like(share),
-            share,
-            several,
-            pairs,
-            several * votes * share,
-            several * votes * (1 - share),
-            votes * (several - pairs),
-        ],
-        axis=1,
-    )
-
-
-_SEVERAL, _DISAGREEING = 2, 6
-"""Places among the terms of cases with two votes, and of pairs that disagree."""
+_SEVERAL, _SAFE, _UNSAFE, _DISAGREEING = 2, 4, 5, 6
+"""Places among the terms of cases with two votes, of their votes, and of pairs that disagree."""
 
 
 def _coefficients(sums: NDArray[np.inexact]) -> NDArray[np.inexact]:

@@ -14,9 +14,9 @@ from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.files import quoted
 from casewise.sheets import plural
-from casewise.statistics import LEAST_VOTES
 from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_savings
 from casewise_study.commands.shared import ResultFormat
+from casewise_study.statistics.stopping import LEAST_VOTES
 from casewise_study.study.block_balance import balance
 from casewise_study.study.language import SOURCE
 from casewise_study.study.planning import (

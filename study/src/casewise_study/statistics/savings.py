@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics import Boundary, first_votes
+from casewise_study.statistics.stopping import Boundary, first_votes
 
 
 @dataclass(frozen=True, slots=True)

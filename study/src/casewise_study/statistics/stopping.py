@@ -1,10 +1,151 @@
-"""Votes collected until a majority is decided: where a case stops, and what each vote weighs."""
+"""Votes collected until a majority is decided: the boundary, and shares that allow for it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import comb
 
 import numpy as np
 
-from casewise.statistics import Boundary, FirstVotes, FloatArray, IntArray, first_votes
+from casewise.statistics import Agreement, BoolArray, FloatArray, IntArray, summed_agreement
+
+POSTERIOR, LEAST_VOTES = 0.95, 5
+"""Default boundary. On CASE-Bench's 20 votes a case, in random orders, it saves 37 % of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Rule by which a case gets no more votes once its majority is decided."""
+
+    posterior: float = POSTERIOR
+    """A case stops when its majority is that of all people with at least this probability."""
+    least: int = LEAST_VOTES
+    """Votes on every case, however clear."""
+
+    def majorities(self, most: int) -> IntArray:
+        """(most + 1,) by the number of votes, the smallest majority that decides.
+
+        One more than the votes where none does. The posterior grows with the majority.
+        """
+        return _majorities(self.posterior, self.least, most)
+
+
+@cache
+def posterior(majority: int, minority: int) -> float:
+    """The probability that the majority of all people is that of the votes.
+
+    By the Beta-binomial model under a uniform prior: the share of people on the majority's side is
+    Beta(majority + 1, minority + 1), which lies above 1/2 with the probability that of majority +
+    minority + 1 tosses of a coin at most ``majority`` show heads (Gelman et al. 2013, Bayesian
+    Data Analysis, 3rd edition, section 2.4). It knows that it was looked at after each vote: a
+    posterior doesn't depend on when one stops.
+    """
+    tosses = majority + minority + 1
+    outcomes = sum(comb(tosses, heads) for heads in range(majority + 1))
+    return float(outcomes / 2**tosses)
+
+
+@cache
+def _majorities(threshold: float, least: int, most: int) -> IntArray:
+    needed = []
+    for votes in range(most + 1):
+        sides = range((votes + 1) // 2, votes + 1) if votes >= least else range(0)
+        deciding = (side for side in sides if posterior(side, votes - side) >= threshold)
+        needed.append(next(deciding, votes + 1))
+    return np.array(needed, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstVotes:
+    """Chances of what the first votes on each case said, given the votes at its end point.
+
+    Girshick, Mosteller & Savage (1946), doi:10.1214/aoms/1177731018: of all orders of the votes
+    that reach the end point, and no end before it, the share that begins with a safe vote. The
+    first vote came before anything could stop, so its chance is the share of people who say safe,
+    whatever stopped the rest, as long as that looked at nothing but these votes. Shapes ``(n,)``;
+    NaN without votes, and where no order reaches the end point.
+    """
+
+    safe: FloatArray
+    """An unbiased estimate of the share of people who say safe, 0..1."""
+    alike: FloatArray
+    """The same of two people who say the same: the first two votes. NaN too of a single vote, and
+    wherever a case may stop after one."""
+
+    @property
+    def known(self) -> bool:
+        """True where no case lacks its share."""
+        return bool(np.isfinite(self.safe).all())
+
+    def only(self, kept: BoolArray | IntArray) -> "FirstVotes":
+        """Those of some cases: a mask, or their places."""
+        return FirstVotes(self.safe[kept], self.alike[kept])
+
+
+def first_votes(safe: FloatArray, unsafe: FloatArray, boundary: Boundary) -> FirstVotes:
+    """Estimate shares from votes up to each case's end point.
+
+    Args:
+        safe: Safe votes, up to the vote that decided the case. Shape ``(n,)``; NaN is none.
+        unsafe: Unsafe votes up to there. Shape ``(n,)``.
+        boundary: The rule. What else ends the votes, such as a most, changes nothing.
+    """
+    total = np.nan_to_num(safe + unsafe).astype(np.int64)
+    needed = tuple(boundary.majorities(int(total.max(initial=2))).tolist())
+    found = [
+        _first_votes(needed, int(n), int(s)) if n else (np.nan, np.nan)
+        for n, s in zip(total, np.nan_to_num(safe), strict=True)
+    ]
+    return FirstVotes(*np.array(found, float).reshape(-1, 2).T)
+
+
+@cache
+def _first_votes(needed: tuple[int, ...], votes: int, safe: int) -> tuple[float, float]:
+    begun = {start: _paths(needed, *start).get((votes, safe), 0) for start in _STARTS}
+    orders = begun[1, 0] + begun[1, 1]
+    if not orders:
+        return np.nan, np.nan
+    # Both orders of one safe vote among two lead to (2, 1), so only the pairs alike are counted.
+    alike = begun[2, 0] + begun[2, 2]
+    may_stop = needed[1] <= 1
+    return begun[1, 1] / orders, np.nan if may_stop or votes < 2 else alike / orders
+
+
+_STARTS = ((1, 0), (1, 1), (2, 0), (2, 2))
+"""Points of votes and safe votes that paths are counted from."""
+
+
+@cache
+def _paths(needed: tuple[int, ...], votes: int, safe: int) -> dict[tuple[int, int], int]:
+    """Numbers of ways from a point to each that can be reached without an end before it."""
+    ways = {(votes, safe): 1}
+    for n in range(votes, len(needed) - 1):
+        for s in range(n + 1):
+            if (come := ways.get((n, s), 0)) and max(s, n - s) < needed[n]:
+                for onward in ((n + 1, s), (n + 1, s + 1)):
+                    ways[onward] = ways.get(onward, 0) + come
+    return ways
+
+
+def first_agreement(first: FirstVotes, votes: float, clusters: IntArray) -> Agreement:
+    """Agreement of people by the first votes on each case, as if each had the same number of votes.
+
+    Votes that were collected until a majority was decided agree more than people do.
+
+    Args:
+        first: First votes on each case.
+        votes: The mean number of votes on a case.
+        clusters: The query of each. Shape ``(n,)``.
+    """
+    known = np.isfinite(first.alike)
+    several = known.astype(float)
+    pairs = np.where(known, first.alike, 0.0)
+    counts = several * votes
+    terms = (
+        *(np.ones_like(several), first.safe, several, pairs),
+        *(counts * first.safe, counts * (1 - first.safe), votes * (several - pairs)),
+    )
+    return summed_agreement(np.stack(terms, axis=1), clusters)
 
 
 def decided_at(

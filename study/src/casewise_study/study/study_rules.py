@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from casewise.statistics import LEAST_VOTES, POSTERIOR, Boundary
+from casewise_study.statistics.stopping import LEAST_VOTES, POSTERIOR, Boundary
 
 
 class Rule(StrEnum):

@@ -14,14 +14,12 @@ from pydantic import AfterValidator, AwareDatetime, Field, Json
 from casewise.cases import Side
 from casewise.statistics import (
     BoolArray,
-    Boundary,
     Clusters,
-    FirstVotes,
     FloatArray,
     IntArray,
     number_clusters,
 )
-from casewise_study.statistics.stopping import chances_first
+from casewise_study.statistics.stopping import Boundary, FirstVotes, chances_first
 from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
 
 

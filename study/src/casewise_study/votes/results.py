@@ -15,6 +15,7 @@ import numpy as np
 
 from casewise.cases import Side
 from casewise.statistics import (
+    Agreement,
     Clusters,
     Estimate,
     FloatArray,
@@ -23,7 +24,7 @@ from casewise.statistics import (
     clustered_ratio,
     wilson_interval,
 )
-from casewise_study.statistics.stopping import decided_at
+from casewise_study.statistics.stopping import decided_at, first_agreement
 from casewise_study.statistics.two_way import TwoWay, two_way
 from casewise_study.study.planning import forecast
 from casewise_study.study.schema import Arm, Platform, Study
@@ -303,19 +304,23 @@ def cell_votes(study: Study, table: VoteTable) -> tuple[CellVotes, ...]:
     )
 
 
+def _agreement(table: VoteTable, places: IntArray) -> Agreement:
+    """Agreement of the votes on some cells; of first votes where a rule stopped the others."""
+    safe, counts, queries = table.counts_safe, table.counts, table.cell_queries()
+    if table.first is None:
+        return agreement(safe[places], (counts - safe)[places], queries[places])
+    voted = places[counts[places] > 0]
+    votes = float(counts[voted].mean()) if len(voted) else 0.0
+    return first_agreement(table.first.only(voted), votes, queries[voted])
+
+
 def arm_votes(table: VoteTable) -> tuple[ArmVotes, ...]:
     """Every arm that has cells."""
-    safe, counts, queries = table.counts_safe, table.counts, table.cell_queries()
-    arms = []
+    counts, arms = table.counts, []
     for arm in table.arms:
         places = table.arm_places(arm)
         majorities = table.majorities[places]
-        agreed = agreement(
-            safe[places],
-            (counts - safe)[places],
-            queries[places],
-            None if table.first is None else table.first.only(places),
-        )
+        agreed = _agreement(table, places)
         arms.append(
             ArmVotes(
                 arm=arm,
@@ -446,7 +451,7 @@ def _sensitivity(
 def _row(name: str, table: VoteTable, kept: VoteTable) -> SensitivityRow:
     whole, here = table.majorities, kept.majorities
     is_voted = (table.counts > 0) & (kept.counts > 0)
-    measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe, first=kept.first)
+    measures = _agreement(kept, np.arange(len(kept.counts)))
     return SensitivityRow(
         name=name,
         people=len(np.unique(kept.rater)),

@@ -6,13 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from casewise.statistics import (
-    COEFFICIENTS,
-    BoolArray,
+from casewise.statistics import BoolArray, IntArray, agreement
+from casewise_study.statistics.stopping import (
     Boundary,
     FirstVotes,
-    IntArray,
-    agreement,
+    first_agreement,
     first_votes,
 )
 
@@ -75,10 +73,10 @@ def test_no_bias_over_all_votes_that_can_come(rule: Boundary, most: int) -> None
 
 
 def test_agreement_of_first_votes_is_that_of_all_where_nothing_stops() -> None:
-    safe, unsafe = A([3.0, 0, 2, 4]), A([1.0, 4, 2, 0])
+    safe, unsafe, queries = A([3.0, 0, 2, 4]), A([1.0, 4, 2, 0]), np.arange(4)
     plain = agreement(safe, unsafe)
-    found = agreement(safe, unsafe, first=first_votes(safe, unsafe, Boundary(0.95, 9)))
-    for name in COEFFICIENTS:
+    found = first_agreement(first_votes(safe, unsafe, Boundary(0.95, 9)), 4.0, queries)
+    for name in ("krippendorff_alpha", "gwet_ac1"):
         assert getattr(found, name).value == pytest.approx(getattr(plain, name).value)
     nothing = FirstVotes(np.full(4, np.nan), np.full(4, np.nan))
-    assert math.isnan(agreement(safe, unsafe, first=nothing).krippendorff_alpha.value)
+    assert math.isnan(first_agreement(nothing, 4.0, queries).krippendorff_alpha.value)
