@@ -8,7 +8,6 @@
 #   make hf      add casewise-hf, with PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
 #   make docs    build the site of the documents into build/site, and check it (opens from disk)
 #   make bench   measure speed and memory (half an hour); writes into benchmarks/results
-#   make reliability  every fault of a provider, and kills
 #   make coverage  how often intervals hold the truth, by formula; writes benchmarks/results
 #   make hostile   the same on published runs, resampled (half an hour)
 #   make published  make the tables of published outputs on the first pages anew
@@ -26,7 +25,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench reliability coverage hostile rehearse published images release release-check lock clean
+.PHONY: demo test test-slow check style docs hf bench coverage hostile rehearse published images release release-check lock clean
 
 demo: $(READY)
 	@echo "The embedded model judges 8 of the 56 starter cases: up to a minute on two cores (all: casewise run)"
@@ -101,10 +100,6 @@ $(DOCS): $(LOCKED)
 
 $(LOCKED): $(READY)
 	sed -e '/--hash=/d' -e 's/ *\\$$//' requirements.lock > $(LOCKED)
-
-# A server fails as providers do; ends with 1 if anything is lost, doubled or invented.
-reliability: $(READY)
-	$(BIN)/python benchmarks/reliability.py
 
 coverage: $(READY)
 	$(BIN)/python benchmarks/hostile.py ../shared/data --full --jobs 2 --write --part drawn

@@ -1145,14 +1145,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path, help="folder of the published runs")
     parser.add_argument("--full", action="store_true", help="all sizes, and 100 studies first")
-    parser.add_argument("--studies", type=int, help="studies of a cell, before there are more")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--part", choices=PARTS, nargs="+", help="some tables, not all")
-    parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, help="queries of a study")
     parser.add_argument("--write", action="store_true", help="write into benchmarks/results/")
     chosen = parser.parse_args()
     draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
-    draws, sizes = chosen.studies or draws, tuple(chosen.sizes or sizes)
     work = partial(run_cell, chosen.data, draws)
     low = []
     for part in chosen.part or PARTS:

@@ -7,6 +7,7 @@ truth is the share of votes on CASE-Bench's cases. Ends with an error where
 ``benchmarks/results/screening.md`` gives a figure that isn't found.
 """
 
+import argparse
 import sys
 import tempfile
 from collections import Counter
@@ -321,7 +322,9 @@ def of_copies(planned: Planned, casebench: Path) -> list[str]:
 
 
 def main() -> int:
-    data = Path(sys.argv[1]).resolve()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("casebench", type=Path, help="folder of CASE-Bench's files")
+    data = parser.parse_args().casebench.resolve()
     with tempfile.TemporaryDirectory() as folder:
         planned = [planted_study(data, Path(folder) / str(seed), seed) for seed in range(3)]
         figures = of_kinds(planned) + of_copies(planned, data)

@@ -7,9 +7,9 @@ that its work (NAME.yaml) pins. Printed are Markdown tables; the functions of ``
 make the figures. docs/method/published.md says how to add a work.
 """
 
+import argparse
 import csv
 import hashlib
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -223,8 +223,11 @@ def section(name: str, figures: Sequence[Figure]) -> Iterator[str]:
         yield f"| {one.source} | {one.row} | {one.name} | {values} | {equal} |"
 
 
-def main(folder: Path) -> None:
+def main() -> None:
     """Print every work's figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="folder of the works' files")
+    folder = parser.parse_args().folder
     found = {name: recompute(name, folder) for name in works()}
     print(summary(found))
     for name, figures in found.items():
@@ -232,4 +235,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -211,7 +211,7 @@ def test_the_card_says_which_rule_stopped_each_case(released: Path) -> None:
     undecided = len(cells) - len(decided)
     assert f"{len(decided)} cases were decided so, {undecided} came to the most votes" in card
     assert f"{votes} votes count in place of 126: {126 - votes} were saved" in card
-    assert f"{late} of them came when their case was decided already; they count" in card
+    assert f"{late} votes came when their case was decided already; they count" in card
 
 
 def test_shares_of_sequential_votes_are_those_of_first_votes(

@@ -30,25 +30,20 @@ _TITLES = {
 def results_renderable(results: Results) -> RenderableType:
     """The summary of a study."""
     funnel, study = results.funnel, results.study
-    is_sequential = study.collection.is_sequential
-    met = sum(cell.quota_met for cell in results.cells)
     flagged = ", ".join(
         f"{rule.value.replace('_', ' ')} {count}" for rule, count in funnel.flagged.items()
     )
     tables = card_tables(results)
-    remarks = [NO_INTERVALS] if is_sequential else []
+    remarks = [NO_INTERVALS] if study.collection.is_sequential else []
     if results.turned:
         turned = plural(len(results.turned), "label")
         remarks.append(
             f"without flagged people turned: {turned} (data-card.md; --with-flagged keeps them)"
         )
-    if met < len(results.cells):
-        remarks.append(f"fewer votes than planned: {plural(len(results.cells) - met, 'cell')}")
     return terminal(
         f"{study.title}: {plural(funnel.votes, 'counted vote')} of "
         f"{plural(funnel.people, 'person')} ({funnel.came} came)",
-        f"{met} of {plural(len(results.cells), 'cell')} "
-        f"{'decided or ' if is_sequential else ''}with {plural(study.votes, 'vote')}",
+        results.completeness,
         f"flagged: {plural(funnel.flagged_any, 'person')} ({flagged})",
         "",
         *(replace(tables[name], title=title) for name, title in _TITLES.items()),

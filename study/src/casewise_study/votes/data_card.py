@@ -57,7 +57,7 @@ def data_card(results: Results, choices: Mapping[str, bool]) -> str:
             "twice": _seen_twice(results),
             "excluded": [one for one in results.collected.people if one.excluded],
             "tables": {"people": _people(results), **tables},
-            "met": sum(cell.quota_met for cell in results.cells),
+            "completeness": results.completeness,
             "no_intervals": NO_INTERVALS,
             "platform": _PLATFORMS[study.recruitment.platform],
             "rules": [*rules_in_words(study.screening)] or ["No rule was on."],

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from casewise.cases import Side
+from casewise.sheets import plural
 from casewise.statistics import (
     Agreement,
     Clusters,
@@ -196,6 +197,8 @@ class Results:
     """True if the votes of flagged people are in the figures and the exported cases."""
     turned: tuple[Turned, ...]
     """Labels that turn without flagged people."""
+    complete: int
+    """Cells that need no more votes, those of flagged people counted."""
     cells: tuple[CellVotes, ...]
     arms: tuple[ArmVotes, ...]
     contrasts: tuple[Contrast, ...]
@@ -205,6 +208,15 @@ class Results:
     def left_out(self) -> frozenset[str]:
         """People whose votes the exported cases go without."""
         return frozenset() if self.with_flagged else self.screened.flagged()
+
+    @property
+    def completeness(self) -> str:
+        """Cells that need no more votes, in words, with flagged people's and as in the figures."""
+        wanted = plural(self.study.votes, "vote")
+        wanted = f"decided or with {wanted}" if self.study.collection.is_sequential else wanted
+        said = f"{self.complete} of {plural(len(self.cells), 'cell')} complete ({wanted})"
+        kept = sum(cell.quota_met for cell in self.cells)
+        return f"{said}; {kept} without flagged people's votes" if self.left_out else said
 
     @property
     def votes_words(self) -> str:
@@ -251,6 +263,7 @@ def summarise(study: Study, collected: Collected, *, with_flagged: bool = False)
         screened=screened,
         with_flagged=with_flagged,
         turned=_turned(table, unflagged),
+        complete=sum(cell.quota_met for cell in cell_votes(study, table)),
         cells=cell_votes(study, kept),
         arms=arm_votes(kept),
         contrasts=contrasts(kept),
