@@ -53,10 +53,7 @@ from casewise.measures import (
 )
 from casewise.protocols import PREFERS, RunCondition
 from casewise.replies.correction import GRADES, rates_by_labels
-from casewise.replies.replay import (
-    ReplayedReplies,
-    compare_replies,
-)
+from casewise.replies.replay import Replies, compare_replies
 from casewise.results import Scores
 from casewise.statistics import (
     NOT_LABELLED,
@@ -552,18 +549,24 @@ def of_replay(
         if drawn is not None:
             places, draw = Blocks.of(query, queries).of_queries(drawn)
         ids = [str(place) for place in range(len(places))]
-        turns = [
-            (id, str(talk), place, None, str(part))
-            for place, (id, talk, part) in enumerate(zip(ids, draw, category[places], strict=True))
-        ]
+        turns = pl.DataFrame(
+            {
+                "case_id": ids,
+                "conversation": draw.astype(str),
+                "line": range(len(ids)),
+                "user": pl.Series([None] * len(ids), dtype=pl.String),
+                "category": np.asarray(category[places]).astype(str),
+            }
+        )
         before, after = (
-            ReplayedReplies(
+            Replies(
                 side,
                 pl.DataFrame(
                     {
                         "case_id": ids,
                         "status": np.where(read[places], "ok", "unparsed"),
                         "response_class": np.where(refuses[places], "refusal", "compliance"),
+                        "answer": ids,
                     }
                 ),
             )
@@ -571,7 +574,7 @@ def of_replay(
         )
         talks = int(draw.max()) + 1
         return compare_replies(
-            turns, after, before, file="", conversations=talks, left_out={}
+            turns, before, after, file="", conversations=talks, left_out={}
         ).rates
 
     return of_command("replay", f"replay, {name}", queries, study)

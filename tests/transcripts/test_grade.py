@@ -88,7 +88,7 @@ def test_every_line_is_accounted_for(cli: Cli, folder: Path) -> None:
         "",
         '{"messages": 3}',
         talk(query, NO, case_id="keys-unsafe"),
-        {"case_id": "plan-safe", "reply": YES, "model": "bot"},
+        {"case_id": "plan-safe", "reply": YES},
     )
     said = done(cli, "grade", "a.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
     counted = {
@@ -112,8 +112,10 @@ def test_every_line_is_accounted_for(cli: Cli, folder: Path) -> None:
         ("keys-safe", 1, "ok", "compliance", "safe", "bot"),
         ("keys-safe", 2, "ok", "compliance", "safe", "bot"),
         ("keys-unsafe", 1, "ok", "refusal", "unsafe", "bot"),
-        ("plan-safe", 1, "ok", "compliance", "safe", "bot"),
+        ("plan-safe", 1, "ok", "compliance", "safe", "a.jsonl"),
     ]
+    unnamed = "1 conversation without the name of a model: called a.jsonl (--model-name gives"
+    assert unnamed in " ".join(said.split())
     assert table["answer"].to_list()[0] == f"[withheld: {len(YES)} characters]"
     about = json.loads(pl.read_parquet_metadata(folder / "t.parquet")["casewise"])
     assert about["texts"] == "withheld"

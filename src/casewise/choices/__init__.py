@@ -197,14 +197,6 @@ class Draw(enum.StrEnum):
     """Each reply with the same probability."""
 
 
-class Cluster(enum.StrEnum):
-    """Unit that is independent of others."""
-
-    USER = "user"
-    """User of the conversations; a conversation that names none is a unit by itself."""
-    CONVERSATION = "conversation"
-
-
 class By(enum.StrEnum):
     """Field whose values a draw keeps in proportion."""
 

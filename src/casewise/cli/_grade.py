@@ -24,7 +24,7 @@ from casewise.cli._options import (
     warn_of_content,
 )
 from casewise.cli._running import CountProgress
-from casewise.errors import ModelError, UsageError
+from casewise.errors import InputError, ModelError, UsageError
 from casewise.sheets import count, plural, terminal
 
 ColumnsOption = Annotated[
@@ -105,6 +105,7 @@ def grade(
     grading = replies.Grading(
         cases=data,
         card=card,
+        file=file.name,
         model=model_name,
         delivery=delivery,
         turn=turn,
@@ -113,15 +114,23 @@ def grade(
         by_model=_model(grader, server),
     )
     conversations = transcripts.read_conversations(file, transcripts.read_columns(columns))
-    try:
-        with CountProgress(err(), "lines", 100_000) as progress:
-            tally = replies.grade_conversations(
-                conversations, to, grading, file, lambda tally: progress(tally.total)
-            )
-    except replies.NothingPlacedError as error:
-        _print(error.tally, file)
-        raise
+    with CountProgress(err(), "lines", 100_000) as progress:
+        tally = replies.grade_conversations(
+            conversations, to, grading, lambda tally: progress(tally.total)
+        )
     _print(tally, file)
+    if not tally.graded:
+        raise InputError(
+            "no reply could be placed in a case",
+            file=file,
+            expected="conversations that name a case's id (case_id), or ask the query of one case "
+            "or with its context, and have a reply",
+        )
+    if tally.unnamed and model_name is None:
+        note(
+            f"{plural(tally.unnamed, 'conversation')} without the name of a model: called "
+            f"{file.name} (--model-name gives another)"
+        )
     if reveal:
         warn_of_content()
     whole = "" if reveal else "; texts withheld (--reveal includes them)"

@@ -66,11 +66,8 @@ def _case(row: Mapping[str, Any]) -> Case:
     )
 
 
-_HOUSEKEEPING = {
-    *("eval-set.json", "logs.json", ".eval-set-id", "README.md"),
-    "replay.csv",
-}
-"""Files passed over without a note: Inspect's own, those on a folder, and a replay's table."""
+_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md"}
+"""Files passed over without a note: Inspect's own, and those on a folder."""
 
 
 class _Kind(Enum):

@@ -17,21 +17,21 @@ from casewise.replies.correction import (
     correction_notes,
 )
 from casewise.replies.replay import (
-    REPLAY_TABLE,
     ChangeRates,
-    ReplayedReplies,
     ReplayReport,
-    ReplayTexts,
+    Replies,
     ReplyChange,
     compare_replies,
+    grade_old,
+    recorded,
+    turn_table,
 )
 from casewise.replies.sample import draw_replies, sheet_text
 from casewise.replies.sheet import CheckFile, LabelSheet, load_checks
 from casewise.replies.transcripts import (
-    Fate,
+    GRADED,
     Grading,
     LineTally,
-    NothingPlacedError,
     ToGrade,
     grade_by,
     grade_conversations,

@@ -1,17 +1,19 @@
 """Conversations asked again: replies that newly refuse or newly answer."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from casewise import statistics
-from casewise.choices import Cluster
-from casewise.protocols import ResponseClass
+from casewise.choices import grading_model, rules_first
+from casewise.protocols import BY_PROVIDER, Graded, ResponseClass, Status, read_reply
 from casewise.replies.correction import GRADES
+from casewise.transcripts import AskedTurns
 
 
 class ReplyChange(StrEnum):
@@ -28,35 +30,12 @@ class ChangeRates:
     category: str | None
     """None is all of them."""
     turns: int
-    """Turns that could be asked."""
+    """Turns that were asked."""
     compared: int
     """Turns whose two replies could be compared."""
     events: Mapping[ReplyChange, int]
     shares: Mapping[ReplyChange, statistics.Estimate]
     """Shares of the changes among the compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedTurn:
-    """A turn that is newly refused or newly answered."""
-
-    case_id: str
-    conversation: str
-    line: int
-    category: str | None
-    before: str
-    """The class of the old reply."""
-    after: str
-    change: ReplyChange
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayTexts:
-    """Texts of a turn, where a person asks to see it."""
-
-    query: str
-    old: str
-    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,156 +50,167 @@ class ReplayReport:
     """Conversations in the file."""
     left_out: Mapping[str, int]
     """Turns that could not be asked, or compared, by reason."""
-    turns: int
-    """Turns that could be asked."""
-    unread: Mapping[str, int]
-    """Turns whose two replies can't be compared, by reason."""
-    cluster: Cluster
+    cluster: str
     """What counts as one: a user, where the file names any, else a conversation."""
     clusters: int
     rates: tuple[ChangeRates, ...]
     """All, then by category."""
-    changed: tuple[ChangedTurn, ...]
-    rows: pl.DataFrame
-    """Turns with status and class of both replies; no text, no user."""
+    changed: tuple[dict[str, Any], ...]
+    """Turns that are newly refused or newly answered, with their texts if these are shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedReplies:
-    """Replies that were graded."""
+class Replies:
+    """Graded replies to turns that are asked again."""
 
-    name: str | None
+    model: str | None
     """The model that was asked; None: the replies stand in the file."""
     rows: pl.DataFrame
-    """Rows with ``case_id``, ``status`` and ``response_class``."""
+    """Rows with ``case_id``, ``status``, ``response_class`` and ``answer``."""
 
 
-REPLAY_TABLE: Final = "replay.csv"
-"""File beside the logs of a replay: a line for each turn, without any text."""
+def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
+    """Grade the file's own replies by the rules, by the ids of their turns.
 
-_SIDES = ("before", "after")
+    Replies that a model is to grade have no grade yet. Turns whose reply neither refuses nor
+    answers are left out.
+    """
+    graded = {}
+    for id, one in list(turns.found.items()):
+        read = BY_PROVIDER if one.declined else read_reply(one.old, one.case.query)
+        by_model = grading_model(grader) and (read.is_doubted or not rules_first(grader))
+        if by_model and not one.declined:
+            continue
+        if read.status is Status.OK:
+            graded[id] = read
+        else:
+            turns.left_out["the old reply neither refuses nor answers"] += 1
+            del turns.found[id]
+    return graded
 
 
-def _with_replies(
-    turns: pl.DataFrame, before: ReplayedReplies, after: ReplayedReplies
-) -> pl.DataFrame:
-    """Turns with status and class of both replies to each, under ``before_...``, ``after_...``."""
-    for side, replied in zip(_SIDES, (before, after), strict=True):
-        columns = pl.col("status", "response_class").name.prefix(f"{side}_")
-        rows = replied.rows.select("case_id", columns)
-        turns = turns.join(rows, on="case_id", how="left", maintain_order="left")
-    return turns
+def recorded(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies:
+    """The file's own replies with their grades."""
+    rows = [
+        (id, str(one.status), one.response_class, turns.found[id].old) for id, one in graded.items()
+    ]
+    names = ("case_id", "status", "response_class", "answer")
+    return Replies(None, pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row"))
 
 
-_TURN = ("case_id", "conversation", "line", "user", "category")
+def turn_table(turns: AskedTurns) -> pl.DataFrame:
+    """The turns that are asked again, a row each."""
+    rows = [
+        (id, one.conversation, one.line, one.user, one.case.category, one.case.query)
+        for id, one in turns.found.items()
+    ]
+    names = ("case_id", "conversation", "line", "user", "category", "query")
+    return pl.DataFrame(rows, dict.fromkeys(names, pl.String) | {"line": pl.Int64}, orient="row")
 
 
 def compare_replies(
-    turns: Sequence[tuple[str, str, int, str | None, str | None]],
-    after: ReplayedReplies,
-    before: ReplayedReplies,
+    turns: pl.DataFrame,
+    before: Replies,
+    after: Replies,
     *,
     file: str,
     conversations: int,
     left_out: Mapping[str, int],
+    reveal: bool = False,
 ) -> ReplayReport:
     """Compare the new reply to each turn with the old one.
 
     Args:
-        turns: Case, conversation, line, user and category of each turn that was asked.
-        after: The new replies.
-        before: The old ones.
+        turns: Turns that were asked; see ``turn_table``.
+        before: The old replies.
+        after: The new ones.
         file: Name of the conversations' file.
         conversations: Number of conversations in it.
-        left_out: Turns that could not be asked or compared, by reason.
+        left_out: Turns that could not be asked, by reason.
+        reveal: Whether the changed turns have their texts.
     """
-    schema = dict.fromkeys(_TURN, pl.String) | {"line": pl.Int64}
-    paired = _with_replies(pl.DataFrame(turns, schema, orient="row"), before, after)
-    cluster = Cluster.USER if paired["user"].is_not_null().any() else Cluster.CONVERSATION
+    pairs = turns
+    for side, replies in (("before", before), ("after", after)):
+        rows = replies.rows.select("case_id", _OF_REPLY.name.prefix(f"{side}_"))
+        pairs = pairs.join(rows, on="case_id", how="left", maintain_order="left")
+    reasons = [_reason_against(row) for row in pairs.iter_rows(named=True)]
+    compared = np.array([not reason for reason in reasons], np.bool_)
+    is_by_user = pairs["user"].is_not_null().any()
     # A user and a conversation may have one name.
     names = pl.coalesce("u" + pl.col("user"), "c" + pl.col("conversation"))
-    clusters = statistics.number_clusters(paired.select(names).to_series().to_numpy())
-    told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy()
+    clusters = statistics.number_clusters(pairs.select(names).to_series().to_numpy())
     old, new = (
-        (paired[f"{side}_response_class"].fill_null("") == ResponseClass.REFUSAL).to_numpy()
-        for side in _SIDES
+        (pairs[f"{side}_response_class"].fill_null("") == ResponseClass.REFUSAL).to_numpy()
+        for side in ("before", "after")
     )
-    hits = {ReplyChange.REFUSED: ~old & new & told, ReplyChange.ANSWERED: old & ~new & told}
+    changes = {
+        ReplyChange.REFUSED: ~old & new & compared,
+        ReplyChange.ANSWERED: old & ~new & compared,
+    }
 
     def rates(name: str | None, kept: statistics.BoolArray) -> ChangeRates:
-        rows = kept & told
+        rows = kept & compared
+        newly = {change: hit[rows].astype(float) for change, hit in changes.items()}
         units = clusters.only(rows)
-        newly = {change: hit[rows].astype(float) for change, hit in hits.items()}
         return ChangeRates(
-            *(name, int(kept.sum()), int(rows.sum())),
-            {change: int(one.sum()) for change, one in newly.items()},
+            name,
+            int(kept.sum()),
+            int(rows.sum()),
+            {change: int(hit.sum()) for change, hit in newly.items()},
             {
-                change: statistics.clustered_mean(one, units, share=True)
-                for change, one in newly.items()
+                change: statistics.clustered_mean(hit, units, share=True)
+                for change, hit in newly.items()
             },
         )
 
+    shown = {"query": "query", "old": "before_answer", "new": "after_answer"} if reveal else {}
+    columns = [
+        *("case_id", "conversation", "line", "category"),
+        *(pl.col(f"{side}_response_class").alias(side) for side in ("before", "after")),
+        *(pl.col(column).alias(name) for name, column in shown.items()),
+    ]
     return ReplayReport(
-        new=str(after.name),
-        old=before.name,
+        new=str(after.model),
+        old=before.model,
         file=file,
         conversations=conversations,
-        left_out=left_out,
-        turns=len(paired),
-        unread=_unread(paired),
-        cluster=cluster,
+        left_out={**left_out, **Counter(filter(None, reasons))},
+        cluster="user" if is_by_user else "conversation",
         clusters=clusters.count,
-        rates=tuple(rates(name, kept) for name, kept in _categories(paired["category"])),
+        rates=tuple(rates(name, kept) for name, kept in _categories(pairs["category"])),
         changed=tuple(
-            ChangedTurn(**row, change=change)
-            for change, hit in hits.items()
-            for row in paired.filter(pl.Series(hit)).select(*_OF_CHANGED).to_dicts()
+            {"change": str(change), **row}
+            for change, hit in changes.items()
+            for row in pairs.filter(pl.Series(hit)).select(columns).to_dicts()
         ),
-        rows=paired.drop("user"),
     )
+
+
+_OF_REPLY = pl.col("status", "response_class", "answer")
+
+_UNREAD = {None: "not asked yet", "error": "error, no reply or no grade"}
+"""Reasons by status; others neither refuse nor answer."""
+
+
+def _reason_against(row: Mapping[str, Any]) -> str:
+    """Why the two replies to a turn can't be compared; "" where they can."""
+    for side, reply in (("after", "new reply"), ("before", "old reply")):
+        status, kind = row[f"{side}_status"], row[f"{side}_response_class"]
+        if kind == ResponseClass.TOOL_CALL:
+            return f"{reply}: calls a tool"
+        if status != Status.OK or kind not in GRADES:
+            return f"{reply}: {_UNREAD.get(status, 'neither refuses nor answers')}"
+    return ""
 
 
 NO_CATEGORY: Final = "(none)"
 """Category of turns without one, where others have one."""
 
 
-def _categories(categories: pl.Series) -> list[tuple[str | None, statistics.BoolArray]]:
+def _categories(categories: pl.Series) -> Sequence[tuple[str | None, statistics.BoolArray]]:
     """Masks of all turns, and of those of each category, by name."""
     every = np.ones(len(categories), np.bool_)
     names = categories.drop_nulls().unique().sort().to_list()
     named = [(name, categories.eq_missing(name).to_numpy()) for name in names]
     rest = categories.is_null().to_numpy()
     return [(None, every), *named, *([(NO_CATEGORY, rest)] if named and rest.any() else [])]
-
-
-_OF_CHANGED: tuple[str | pl.Expr, ...] = (
-    *("case_id", "conversation", "line", "category"),
-    *(pl.col(f"{side}_response_class").alias(side) for side in _SIDES),
-)
-
-_TOLD = pl.all_horizontal(
-    *(pl.col(f"{side}_status") == "ok" for side in _SIDES),
-    *(pl.col(f"{side}_response_class").is_in(list(GRADES)) for side in _SIDES),
-)
-
-
-def _unread(left: pl.DataFrame) -> dict[str, int]:
-    """Number of pairs that can't be compared, each by its first reason."""
-    counts = {}
-    for side, words in (("after", "new reply"), ("before", "old reply")):
-        called = pl.col(f"{side}_response_class") == ResponseClass.TOOL_CALL
-        status = pl.when(called).then(pl.lit(_CALLED)).otherwise(f"{side}_status")
-        for name, what in _UNREAD.items():
-            is_so = status.fill_null(_NOT_ASKED) == name
-            counts[f"{words}: {what}"] = len(left.filter(is_so))
-            left = left.filter(~is_so)
-    return {words: count for words, count in counts.items() if count}
-
-
-_NOT_ASKED, _CALLED = "not asked", "called"
-_UNREAD = {
-    _NOT_ASKED: "not asked yet",
-    _CALLED: "calls a tool",
-    "error": "error, no reply or no grade",
-    "unparsed": "neither refuses nor answers",
-}

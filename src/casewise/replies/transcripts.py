@@ -5,7 +5,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +14,6 @@ import polars as pl
 import casewise
 from casewise.cases import Case, CaseSet, digest, wanted_reply
 from casewise.choices import RULES, grading_model, rules_first
-from casewise.errors import InputError
 from casewise.files import write_atomically
 from casewise.judgements import (
     PROVIDER,
@@ -40,7 +38,6 @@ from casewise.protocols import (
     read_reply,
 )
 from casewise.transcripts import (
-    READ_AT_MOST,
     BadLine,
     Conversation,
     Endings,
@@ -51,72 +48,48 @@ from casewise.transcripts import (
     reply_of,
 )
 
-UNNAMED: Final = "unnamed"
-"""The model of a conversation whose file names none."""
-
 SHOWN: Final = 5
 """Largest number of lines of each fate that are named."""
+
+READ_AT_MOST: Final = 50_000
+"""Characters of a reply that the rules read: those of longer replies are read from the start."""
 
 _BATCH: Final = 5_000
 """Replies that are graded together."""
 
-
-class Fate(StrEnum):
-    """Fate of a line."""
-
-    GRADED = "graded"
-    """Its reply was placed in a case and given to the grader."""
-    DUPLICATE = "duplicate"
-    """An earlier line has its id and its text; it counts once."""
-    CONTRADICTORY = "contradictory"
-    """An earlier line has its id and another text; the earlier one counts."""
-    UNKNOWN = "unknown"
-    AMBIGUOUS = "ambiguous"
-    NO_REPLY = "no reply"
-    """The model says nothing in it, or not as often as was asked for."""
-    BROKEN = "broken"
+GRADED: Final = "placed in a case and graded"
+"""Fate of a line whose reply was given to the grader."""
 
 
 @dataclass(slots=True)
 class LineTally:
     """Number of lines by fate; together they are all lines."""
 
-    counts: Counter[Fate] = field(default_factory=Counter)
-    first: dict[Fate, list[int]] = field(default_factory=lambda: defaultdict(list))
+    counts: Counter[str] = field(default_factory=lambda: Counter({GRADED: 0}))
+    first: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Numbers of the first lines of each fate, ``SHOWN`` at most."""
     problems: list[str] = field(default_factory=list)
     """Problems of the first broken lines, ``SHOWN`` at most."""
+    unnamed: int = 0
+    """Graded replies of conversations that name no model."""
     endings: Endings = field(default_factory=Endings)
     """Endings of graded replies."""
 
     @property
     def graded(self) -> int:
         """Replies that were placed in a case and given to the grader."""
-        return self.counts[Fate.GRADED]
+        return self.counts[GRADED]
 
     @property
     def total(self) -> int:
         """All lines."""
         return self.counts.total()
 
-    def add(self, fate: Fate, line: int) -> None:
+    def add(self, fate: str, line: int) -> None:
         """Count a line."""
         self.counts[fate] += 1
         if self.counts[fate] <= SHOWN:
             self.first[fate].append(line)
-
-
-class NothingPlacedError(InputError):
-    """No reply of a file could be placed in a case; ``tally`` says why."""
-
-    def __init__(self, tally: LineTally, file: Path) -> None:
-        super().__init__(
-            "no reply could be placed in a case",
-            file=file,
-            expected="conversations that name a case's id (case_id), or ask the query of one case "
-            "or with its context, and have a reply",
-        )
-        self.tally = tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +179,8 @@ class Grading:
     """Grades replies by the model, if one grades."""
     card: str | None
     """The name of the deployment card that the cases are of."""
+    file: str
+    """Name of the file, which stands for the model where nothing names one."""
     model: str | None
     """The model under test, whatever the file says."""
     delivery: Delivery
@@ -219,20 +194,17 @@ def grade_conversations(
     conversations: Iterable[Conversation | BadLine],
     out: Path,
     grading: Grading,
-    file: Path,
     progress: Callable[[LineTally], None],
 ) -> LineTally:
     """Grade the replies of a file's conversations, and write their judgement table (Parquet).
+
+    Where no reply was placed in a case, nothing is written.
 
     Args:
         conversations: Conversations and broken lines, as they are read.
         out: The table; an earlier one is replaced at the end.
         grading: Rules of placing and grading.
-        file: File of the conversations, for messages.
         progress: Called after each batch.
-
-    Raises:
-        NothingPlacedError: No reply was placed; nothing is written.
     """
     tally, said = LineTally(), hashlib.blake2b(digest_size=8)
     epochs: Counter[tuple[str, str, str | None]] = Counter()
@@ -248,7 +220,7 @@ def grade_conversations(
         )
         progress(tally)
     if not tables:
-        raise NothingPlacedError(tally, file)
+        return tally
     version = grader_version(grading.grader)
     about = {
         "made by": f"casewise {casewise.__version__}",
@@ -272,31 +244,33 @@ def _placed(
     places, seen = Places(grading.cases.cases), dict[str, bytes]()
     for one in conversations:
         if isinstance(one, BadLine):
-            tally.add(Fate.BROKEN, one.line)
-            if tally.counts[Fate.BROKEN] <= SHOWN:
+            tally.add("broken", one.line)
+            if len(tally.problems) < SHOWN:
                 tally.problems.append(str(one))
             continue
         lines = "\0".join(turn.line for turn in one.turns)
         text = hashlib.blake2b(lines.encode(), digest_size=8).digest()
         if one.id in seen:
-            fate = Fate.DUPLICATE if seen[one.id] == text else Fate.CONTRADICTORY
-            tally.add(fate, one.line)
+            same = "duplicate: id and text of an earlier one, counts once"
+            other = "id of an earlier one with another text; the earlier one counts"
+            tally.add(same if seen[one.id] == text else other, one.line)
             continue
         seen[one.id] = text
         reply = reply_of(one.turns, grading.turn)
         case = places.find(one, reply) if reply is not None else None
         if reply is None or case is None:
-            tally.add(Fate.NO_REPLY, one.line)
+            tally.add("no reply of the model", one.line)
         elif isinstance(case, Unplaced):
-            tally.add(Fate(case.value), one.line)
+            tally.add(case, one.line)
         else:
-            tally.add(Fate.GRADED, one.line)
+            tally.add(GRADED, one.line)
             said.update(text)
             last = reply.turn is one.turns[-1]
             declined, cut = one.declined and last, one.cut and last
             if not declined:
                 tally.endings.add(reply.turn.content, cut=cut)
-            model = grading.model or one.model or UNNAMED
+            tally.unnamed += one.model is None
+            model = grading.model or one.model or grading.file
             yield ToGrade(case, reply, model, declined, cut, one.rung)
 
 

@@ -1,7 +1,7 @@
 """Views of a grader's agreement with hand labels, and of lines of conversations."""
 
 from casewise.choices import RULES
-from casewise.replies import Fate, GraderReport, LineTally, grader_record
+from casewise.replies import GRADED, GraderReport, LineTally, grader_record
 from casewise.sheets import Column, Kind, Row, Sheet, Table, figures, page
 
 
@@ -29,26 +29,13 @@ def _table(report: GraderReport) -> Table:
     return Table(columns, rows, f"Against the hand labels of {report.file} (95 %)", note)
 
 
-_FATES = {
-    Fate.GRADED: "placed in a case and graded",
-    Fate.DUPLICATE: "duplicate: id and text of an earlier one, counts once",
-    Fate.CONTRADICTORY: "id of an earlier one with another text; the earlier one counts",
-    Fate.UNKNOWN: "unknown: no case has the id, or asks the query",
-    Fate.AMBIGUOUS: "ambiguous: several cases ask the query, and nothing tells which",
-    Fate.NO_REPLY: "no reply of the model",
-    Fate.BROKEN: "broken",
-}
-
-
 def tally_table(tally: LineTally, name: str) -> Table:
     """Lines of a file of conversations by what became of them; the rows add up to all lines."""
     rows = []
-    for fate, what in _FATES.items():
-        n = tally.counts[fate]
-        first = tally.first.get(fate, ()) if fate is not Fate.GRADED else ()
+    for fate, n in tally.counts.items():
+        first = tally.first[fate] if fate != GRADED else []
         more = ["..."] if first and n > len(first) else []
-        if n or fate is Fate.GRADED:
-            rows.append(Row([what, n, ", ".join([*map(str, first), *more])]))
+        rows.append(Row([fate, n, ", ".join([*map(str, first), *more])]))
     rows.append(Row(["all", tally.total, ""]))
     columns = [Column("conversations"), Column("number", Kind.COUNT), Column("first at")]
     return Table(columns, rows, f"What became of {name}")

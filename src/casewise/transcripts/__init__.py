@@ -3,14 +3,11 @@
 from casewise.transcripts.conversations import BadLine, Conversation, Endings
 from casewise.transcripts.masking import open_mask
 from casewise.transcripts.placing import (
-    READ_AT_MOST,
-    NoReply,
+    AskedTurns,
     Places,
-    Prefix,
-    Prefixes,
     Reply,
     Unplaced,
-    grade_old,
+    find_turns,
     plain,
     read_chosen,
     reply_of,

@@ -6,16 +6,15 @@ turns up to one of the user's, with the old reply.
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Literal
 
 from casewise.cases import Case, Turn, digest, find_turn_fault
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
 from casewise.errors import UsageError
-from casewise.protocols import BY_PROVIDER, Graded, read_reply
-from casewise.transcripts.conversations import BadLine, Conversation
+from casewise.transcripts.conversations import BadLine, Conversation, Endings
 from casewise.transcripts.masking import Mask
 
 LINE_TAG = "line:"
@@ -35,10 +34,6 @@ class Reply:
         return next((turn.content for turn in reversed(self.before) if turn.role == "user"), None)
 
 
-READ_AT_MOST: Final = 50_000
-"""Characters of a reply that the rules read: those of longer replies are read from the start."""
-
-
 def reply_of(turns: Sequence[Turn], number: int | None = None) -> Reply | None:
     """A reply of a conversation; None where it has no such reply.
 
@@ -56,10 +51,8 @@ def reply_of(turns: Sequence[Turn], number: int | None = None) -> Reply | None:
 class Unplaced(StrEnum):
     """Why a reply has no case."""
 
-    UNKNOWN = "unknown"
-    """No case has the id that is named, or asks what was asked."""
-    AMBIGUOUS = "ambiguous"
-    """Several cases ask it, and the conversation doesn't tell which of them it is."""
+    UNKNOWN = "unknown: no case has the id, or asks the query"
+    AMBIGUOUS = "ambiguous: several cases ask the query, and nothing tells which"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,39 +166,6 @@ Chosen = int | Literal["last", "each"]
 """Turn of the user that is asked again: the n-th from 1, the last that was answered, or each."""
 
 
-class LeftOut(StrEnum):
-    """Why a conversation has nothing that can be asked again."""
-
-    UNREADABLE = "no conversation could be read"
-    NO_TURN = "no such turn of the user"
-    BLANK = "the user's turn is blank"
-    OUT_OF_ORDER = "the turns before are out of order"
-
-
-class NoReply(StrEnum):
-    """Why the file has no reply to compare with."""
-
-    ABSENT = "the file has no reply to it"
-    TOOL = "the old reply is a tool call without a text"
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """One turn of the user, asked again after all that was said before it."""
-
-    case: Case
-    """Its history is the conversation before the turn, its query the turn."""
-    conversation: str
-    """The conversation's id."""
-    line: int
-    """Place of the conversation in its file, from 1."""
-    user: str | None
-    old: str | NoReply
-    """The reply that stands in the file."""
-    declined: bool = False
-    """True if the provider itself says that the old reply is a refusal."""
-
-
 def read_chosen(text: str) -> Chosen:
     """The turn that a person names.
 
@@ -219,61 +179,81 @@ def read_chosen(text: str) -> Chosen:
     raise UsageError(f"--turn {text}: give last, each, or the number of the user's turn, from 1")
 
 
-class Prefixes:
-    """The turns of conversations that are asked again, one after another.
+@dataclass(frozen=True, slots=True)
+class AskedTurn:
+    """One turn of the user, asked again after all that was said before it."""
+
+    case: Case
+    """Its history is the conversation before the turn, its query the turn."""
+    conversation: str
+    """The conversation's id."""
+    line: int
+    """Place of the conversation in its file, from 1."""
+    user: str | None
+    old: str
+    """The reply that stands in the file; empty where none is wanted."""
+    declined: bool
+    """True if the provider itself says that the old reply is a refusal."""
+
+
+@dataclass(slots=True)
+class AskedTurns:
+    """The turns of conversations that are asked again, and what is left out."""
+
+    conversations: int = 0
+    """Number of conversations."""
+    found: dict[str, AskedTurn] = field(default_factory=dict)
+    """Turns by the ids of their cases."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Number of turns or conversations left out, by reason."""
+    bad: list[BadLine] = field(default_factory=list)
+    """Lines that can't be read."""
+    endings: Endings = field(default_factory=Endings)
+    """Endings of the old replies."""
+
+
+def find_turns(
+    conversations: Iterable[Conversation | BadLine],
+    chosen: Chosen,
+    mask: Mask | None,
+    *,
+    with_old: bool,
+) -> AskedTurns:
+    """Find the turns of conversations that are asked again.
 
     Args:
         conversations: As they are read, one at a time.
         chosen: Which turn of each.
         mask: What is done to the turns before anything else is; None leaves them.
+        with_old: Whether only turns with a reply in the file are of use.
     """
-
-    def __init__(
-        self,
-        conversations: Iterable[Conversation | BadLine],
-        chosen: Chosen = "last",
-        mask: Mask | None = None,
-    ) -> None:
-        self.conversations = 0
-        """Number of conversations."""
-        self.left_out: Counter[LeftOut] = Counter()
-        self.bad: list[BadLine] = []
-        """The first lines that can't be read."""
-        self._source, self._chosen, self._mask = conversations, chosen, mask
-        self._ids: set[str] = set()
-
-    def __iter__(self) -> Iterator[Prefix]:
-        for read in self._source:
-            self.conversations += 1
-            if isinstance(read, BadLine):
-                self.left_out[LeftOut.UNREADABLE] += 1
-                if len(self.bad) < SHOWN:
-                    self.bad.append(read)
+    turns = AskedTurns()
+    ids = set[str]()
+    for read in conversations:
+        turns.conversations += 1
+        if isinstance(read, BadLine):
+            turns.left_out["no conversation could be read"] += 1
+            turns.bad.append(read)
+            continue
+        # An id that stands twice would be one case.
+        name = read.id if read.id not in ids else f"{read.id} (line {read.line})"
+        ids.add(name)
+        said = read.turns if mask is None else mask(read.turns)
+        places = _places(said, chosen)
+        if not places:
+            turns.left_out["no such turn of the user"] += 1
+        for number, place in places:
+            history, query = said[:place], said[place].content
+            if reason := _reason_against(said, place, with_old=with_old):
+                turns.left_out[reason] += 1
                 continue
-            # An id that stands twice would be one case.
-            name = read.id if read.id not in self._ids else f"{read.id} (line {read.line})"
-            self._ids.add(name)
-            turns = read.turns if self._mask is None else self._mask(read.turns)
-            places = _places(turns, self._chosen)
-            if not places:
-                self.left_out[LeftOut.NO_TURN] += 1
-            for number, place in places:
-                history, query = turns[:place], turns[place].content
-                if not query.strip():
-                    self.left_out[LeftOut.BLANK] += 1
-                elif find_turn_fault(history) is not None:
-                    self.left_out[LeftOut.OUT_OF_ORDER] += 1
-                else:
-                    case = Case(
-                        id=f"{name}:{number}", query=query, history=history, category=read.category
-                    )
-                    declined = read.declined and place == len(turns) - 2
-                    old = _old_reply(turns, place)
-                    yield Prefix(case, name, read.line, read.user, old, declined)
-
-
-SHOWN = 3
-"""Bad lines that are named."""
+            old = said[place + 1].content if with_old else ""
+            if with_old:
+                turns.endings.add(old)
+            case = Case(id=f"{name}:{number}", query=query, history=history, category=read.category)
+            declined = read.declined and place == len(said) - 2
+            turns.found[case.id] = AskedTurn(case, name, read.line, read.user, old, declined)
+    return turns
 
 
 def _places(turns: tuple[Turn, ...], chosen: Chosen) -> list[tuple[int, int]]:
@@ -292,18 +272,14 @@ def _is_answered(turns: tuple[Turn, ...], place: int) -> bool:
     return place + 1 < len(turns) and turns[place + 1].role == "assistant"
 
 
-def _old_reply(turns: tuple[Turn, ...], place: int) -> str | NoReply:
-    """The reply that stands after a turn."""
-    if not _is_answered(turns, place):
-        return NoReply.ABSENT
-    reply = turns[place + 1]
-    return NoReply.TOOL if reply.tool_calls and not reply.content.strip() else reply.content
-
-
-def grade_old(prefix: Prefix) -> Graded | NoReply:
-    """Grade of the old reply to a turn by the rules, or why there is none."""
-    if prefix.declined:
-        return BY_PROVIDER
-    return (
-        prefix.old if isinstance(prefix.old, NoReply) else read_reply(prefix.old, prefix.case.query)
-    )
+def _reason_against(turns: tuple[Turn, ...], place: int, *, with_old: bool) -> str:
+    """Why a turn can't be asked again, or compared; "" where it can."""
+    if not turns[place].content.strip():
+        return "the user's turn is blank"
+    if find_turn_fault(turns[:place]) is not None:
+        return "the turns before are out of order"
+    if with_old and not _is_answered(turns, place):
+        return "the file has no reply to it"
+    if with_old and turns[place + 1].tool_calls and not turns[place + 1].content.strip():
+        return "the old reply is a tool call without a text"
+    return ""
