@@ -79,7 +79,8 @@ def first_line(error: BaseException) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Question after the name nearest to one that doesn't exist; empty where none is near."""
-    near = get_close_matches(name, [str(one) for one in known], n=1)
+    # From .7 on: user is no misspelt query.
+    near = get_close_matches(name, [str(one) for one in known], n=1, cutoff=0.7)
     return f"did you mean {near[0]!r}? " if near else ""
 
 

@@ -200,7 +200,7 @@ def test_a_table_of_few_rows(
     (tmp_path / "t.csv").write_text(table.format(ROUTER))
     command = ["cases", "import", "t.csv", "--out", "c.jsonl"]
     for answer in answers:
-        refused(cli_inside(*command), answer, "give --answer (a file of cases needs no import)")
+        refused(cli_inside(*command), answer, "give --answer")
         command += ["--answer", answer]
     done = cli_inside(*command)
     assert done.returncode == 0, done.stderr

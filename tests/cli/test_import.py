@@ -58,3 +58,12 @@ def test_bad_rows_stop_the_import_or_are_skipped(cli_inside: Cli, files: Path) -
     done = cli_inside.ok(*command, "--skip-bad")
     assert "rows bad and left out: 1" in done.stderr
     assert len(load_cases(files / "x.jsonl").cases) == 1
+
+
+@pytest.mark.parametrize("name", ["mine.jsonl", "mine.yaml", "mine.csv"])
+def test_a_file_of_cases_needs_no_import(cli_inside: Cli, files: Path, name: str) -> None:
+    """It would lose its source and licence."""
+    cli_inside.ok("cases", "convert", "starter", name)
+    done = cli_inside("cases", "import", name, "--out", "x.jsonl")
+    refused(done, f"{name}: is a file of cases already: give it to the commands as it is")
+    assert not (files / "x.jsonl").exists()

@@ -22,6 +22,7 @@ from casewise.cases.files import (
     CaseSet,
     SharedCases,
     find_problems,
+    is_case_file,
     is_output,
     load_cases,
     load_output,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
+from casewise.cases.cells import opened
 from casewise.cases.fetch import casebench_data
 from casewise.cases.model import (
     FIRST,
@@ -432,34 +433,58 @@ def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
     return CaseSet(tuple(cases), name, notes, version), problems
 
 
-def _read(path: Path) -> tuple[list[Case], list[InputError], tuple[str, ...], str | None]:
-    """Cases, problems, notes and the version of a file."""
-    suffix, version = path.suffix.lower(), None
-    records: Iterable[tuple[str, Any]]
-    is_published, raw = False, list[Any]()
+def is_case_file(path: Path) -> bool:
+    """Tell whether a file can be loaded as it is, without a fault."""
+    try:
+        # The first record tells most tables, of which not every row is then looked at.
+        first, _ = validated(islice(_records(path).rows, 1), path)
+        return bool(first) and not _read(path)[1]
+    except InputError:
+        return False
+
+
+@dataclass(slots=True)
+class _Records:
+    """Raw records of cases in a file."""
+
+    rows: Iterable[tuple[str, Any]]
     notes: Sequence[str] = ()
+    version: str | None = None
+    published: Sequence[Any] = ()
+    """Those of upstream's form, as they stand in the file."""
+
+
+def _records(path: Path) -> _Records:
+    suffix = path.suffix.lower()
     if suffix == ".csv":
         table = open_table(path, TableForm(header=1, guarded=True), ".csv")
-        records, notes = ((at, row_record(row, at, path)) for at, row in table.rows), table.notes
-    elif suffix in (".yaml", ".yml"):
+        return _Records(((at, row_record(row, at, path)) for at, row in table.rows), table.notes)
+    if suffix in (".yaml", ".yml"):
         listed, version = _from_list(_read_yaml(path), path)
-        records = chain.from_iterable(_twins(record, place, path) for place, record in listed)
-    elif suffix in READERS.keys() - {".json", ".jsonl", ".ndjson", ".txt"}:
+        twins = (_twins(record, place, path) for place, record in listed)
+        return _Records(chain.from_iterable(twins), version=version)
+    if suffix in READERS.keys() - {".json", ".jsonl", ".ndjson", ".txt"}:
         raise InputError("a table of another form", path, expected="YAML, JSON, JSON Lines or CSV")
-    elif _is_lines(path):
-        records = open_table(path, suffix=".jsonl").rows
-    else:
-        records, version = _from_list(parse_json(read_text(path), path), path)
-        raw = [record for _, record in records]
-        is_published = is_upstream(raw)
-        records = _upstream_fields(raw, path) if is_published else records
-    cases, problems = validated(records, path)
+    if _is_lines(path):
+        return _Records(open_table(path, suffix=".jsonl").rows)
+    listed, version = _from_list(parse_json(read_text(path), path), path)
+    raw = [record for _, record in listed]
+    if not is_upstream(raw):
+        return _Records(listed, version=version)
+    return _Records(_upstream_fields(raw, path), version=version, published=raw)
+
+
+def _read(path: Path) -> tuple[list[Case], list[InputError], tuple[str, ...], str | None]:
+    """Cases, problems, notes and the version of a file."""
+    read = _records(path)
+    cases, problems = validated(read.rows, path)
     if not cases and not problems:
         raise InputError("the file holds no case", path)
-    if models := answer_keys(raw):
+    notes, version = read.notes, read.version
+    if models := answer_keys(read.published):
         kept = f"the answers of {', '.join(models)} are no part of the cases"
         notes = [f"{kept}; casewise score reads them"]
-    elif is_published and dataset_hash(cases) == PUBLISHED_HASH:
+    elif read.published and dataset_hash(cases) == PUBLISHED_HASH:
         version = PUBLISHED_VERSION
     return cases, problems, tuple(notes), version
 
@@ -468,7 +493,9 @@ def _name_import(problem: InputError, path: Path) -> None:
     """Add to a message how a table of another shape is imported, if the file is one."""
     try:
         _, row = next(iter(open_tables(path)[0].rows))
-        is_other = isinstance(row, dict) and not {*row} <= {*Case.model_fields}
+        is_other = isinstance(row, dict) and (
+            not {*row} <= {*Case.model_fields} or isinstance(opened(row.get("context")), str)
+        )
     except (InputError, StopIteration):
         is_other = path.is_dir()
     if is_other:

@@ -83,6 +83,11 @@ def import_(
         return
     if to is None:
         raise UsageError("where to? give --out FILE")
+    if map is None and case_files.is_case_file(source):
+        raise UsageError(
+            f"{source}: is a file of cases already: give it to the commands as it is, without "
+            "an import"
+        )
     mapping = case_files.load_mapping(map or _drafted(source, answer or ()))
     with working("reading the rows"):
         imported = case_files.import_cases(source, mapping)
@@ -112,7 +117,6 @@ def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
         note(f"open: {_with_answers(one)}")
     if found.questions:
         how = "give --answer" if question else "edit the mapping that --draft writes"
-        how += " (a file of cases needs no import)"
         raise UsageError(f"{source}: it can be read in several ways; {how}")
     shown = yaml.safe_dump(
         found.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf

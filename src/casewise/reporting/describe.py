@@ -1,6 +1,7 @@
 """Views of descriptions and audits of a data set: what matters first, findings, tables; JSON."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from casewise.sheets import (
     page,
     plural,
 )
+from casewise.statistics import Estimate
 
 SHOWN = 3
 """Cases of a finding, and pieces of their texts, that people are shown; JSON has all."""
@@ -121,13 +123,21 @@ def _opening(one: Description) -> str:
 
 
 def _grid(title: str, things: Mapping[str, Any], rows: Mapping[str, str], note: str = "") -> Table:
-    """Table with a column for each thing, and a row for each of its figures by name."""
-    found = [
-        Row([heading, *(_text(name, getattr(thing, name)) for thing in things.values())])
-        for name, heading in rows.items()
-        if things
-    ]
-    return Table([Column(""), *figures(Kind.ESTIMATE, *things)], found, title, note)
+    """Table with a column for each thing, and a row for each of its figures by name.
+
+    Below it stands why figures have no interval.
+    """
+    found = []
+    withheld = defaultdict[str, list[str]](list)
+    for name, heading in rows.items():
+        values = [getattr(thing, name) for thing in things.values()]
+        found.append(Row([heading, *(_text(name, value) for value in values)]))
+        reasons = dict.fromkeys(one.reason for one in values if isinstance(one, Estimate))
+        for reason in filter(None, reasons):
+            withheld[reason].append(heading)
+    notes = (f"{', '.join(names)}: no interval ({why})." for why, names in withheld.items())
+    columns = [Column(""), *figures(Kind.ESTIMATE, *things)]
+    return Table(columns, found if things else [], title, " ".join(filter(None, (note, *notes))))
 
 
 def _text(name: str, value: Any) -> str:
@@ -162,13 +172,7 @@ def _people(one: Description) -> Iterator[Table]:
         if agreed.votes or part == "all"
     }
     agreement = {name: one.agreement[part] for name, part in parts.items()}
-    reasons = {
-        getattr(agreed, name).reason: None
-        for agreed in agreement.values()
-        for name in _COEFFICIENTS
-    }
-    note = " ".join(f"No interval: {reason}." for reason in reasons if reason)
-    yield _grid("Do people agree? (95 %)", agreement, _COEFFICIENTS, note)
+    yield _grid("Do people agree? (95 %)", agreement, _COEFFICIENTS)
     if not one.sequential_votes:
         ceilings = {name: one.ceiling[part] for name, part in parts.items()}
         yield _grid(
