@@ -36,7 +36,7 @@ from coverage import drawn
 from numpy.typing import NDArray
 from sequential import sequential
 
-from casewise.analyses import analyse
+from casewise import analyses
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
 from casewise.choices import Family, UnreadPolicy
 from casewise.dataset import People, to_people, vote_figures
@@ -717,7 +717,7 @@ SCORING = Scoring()
 def figures_of(name: str, table: pl.DataFrame) -> dict[str, Figure]:
     """Figures of an analysis by part and measure."""
     # Without scores of single runs: no analysis here takes them.
-    (found,) = analyse(Scores((), (), table=table, scoring=SCORING, calibrate=True), name)
+    found = analyses.ANALYSES[name](Scores((), (), table=table, scoring=SCORING, calibrate=True))
     return {
         f"{name}: {'.'.join(filter(None, (_part(line.part), measure)))}": figure
         for line in found.lines

@@ -16,9 +16,6 @@ ROOMS = (
 )
 """Each room may open those that stand after it."""
 
-A_RESULT_SHOWS_ITSELF = ("results/score.py", {"casewise.reporting", "casewise.analyses"})
-"""The ways up, both taken late: a result shows itself, and has its analyses."""
-
 OPEN = {"choices", "files", "sheets"}
 """What every room may open; it opens only its like."""
 
@@ -49,9 +46,6 @@ def imports(path: Path) -> frozenset[str]:
             assert node.level == 0, f"{path}: import by full name"
             found.add(node.module or "")
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    name, above = A_RESULT_SHOWS_ITSELF
-    if path == SRC / name:
-        found = {one for one in found if one not in above and one.rpartition(".")[0] not in above}
     return frozenset(found)
 
 

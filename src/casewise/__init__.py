@@ -101,10 +101,12 @@ class LazyModule:
 
     ``results = LazyModule("casewise.results")`` stands for the room where types are strings
     (``from __future__ import annotations``); for type checkers, import the module itself.
+    Others are imported before it.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, *others: str) -> None:
+        self._names = (*others, name)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        *_, module = map(import_module, self._names)
+        return getattr(module, name)

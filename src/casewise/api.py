@@ -52,10 +52,12 @@ if TYPE_CHECKING:
     from casewise import dataset, measures, replies, reporting, results, runs, statistics
 else:
     # The front door has functions called gate and judgements.
-    names = ("dataset", "measures", "replies", "reporting", "results", "runs", "statistics")
-    dataset, measures, replies, reporting, results, runs, statistics = (
+    names = ("dataset", "measures", "replies", "reporting", "runs", "statistics")
+    dataset, measures, replies, reporting, runs, statistics = (
         LazyModule(f"casewise.{name}") for name in names
     )
+    # A result shows itself by the tables of reporting.
+    results = LazyModule("casewise.results", "casewise.reporting")
     gates, tables, pl = map(LazyModule, ("casewise.gate", "casewise.judgements", "polars"))
 
 PathText = str | os.PathLike[str]

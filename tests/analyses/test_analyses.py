@@ -8,7 +8,7 @@ import pytest
 from support.tables import judgement, table
 
 import casewise as cw
-from casewise.analyses import ANALYSES, Analysis, Line, analysis, as_records
+from casewise.results import ANALYSES, Analysis, Line, analysis
 
 
 def shortened() -> Any:
@@ -58,6 +58,6 @@ def test_a_function_is_an_analysis_of_every_view(tmp_path: Path) -> None:
 
 def test_what_a_removed_part_changes_by_hand() -> None:
     (found,) = (one for one in shortened().analyses if one.id == "ablation")
-    (record,) = (one for one in as_records(found) if one["measure"] == "accuracy")
+    (line,) = found.lines
     # Each safe case is called unsafe without the recipient; unsafe ones stay right.
-    assert (record["part"], record["n"], record["value"]) == ("recipient", 8, -0.5)
+    assert (line.part, line.n, line.figures["accuracy"].value) == ("recipient", 8, -0.5)

@@ -3,11 +3,11 @@
 from itertools import combinations
 from math import factorial
 
-from casewise.analyses.shape import Analysis, Line, Run, analysis, beside
+from casewise.analyses.beside import Run, beside
 from casewise.cases import GROUPS
 from casewise.measures import find
 from casewise.protocols import RunCondition
-from casewise.results import Score, Scores, differences, score_together
+from casewise.results import Analysis, Line, Score, Scores, analysis, differences, score_together
 from casewise.statistics import Estimate, combine
 
 CHANGES = (

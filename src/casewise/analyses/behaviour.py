@@ -6,13 +6,13 @@ from operator import itemgetter
 import numpy as np
 
 from casewise.analyses.ablation import changed_line
-from casewise.analyses.shape import Analysis, Line, Run, analysis, beside
+from casewise.analyses.beside import Run, beside
 from casewise.choices import Delivery, UnreadPolicy
 from casewise.errors import UsageError
 from casewise.judgements import shared_rows
 from casewise.measures import Answers, Scoring, labelled_rows, make_answers
 from casewise.protocols import RunCondition, find_variation
-from casewise.results import Score, Scores
+from casewise.results import Analysis, Line, Score, Scores, analysis
 from casewise.statistics import Estimate, clustered_ratio
 
 

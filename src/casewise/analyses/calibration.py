@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from casewise.analyses.shape import Analysis, Line, Run, analysis
+from casewise.analyses.beside import Run
 from casewise.measures import Answers, labelled_rows, make_answers, measure
-from casewise.results import Scores
+from casewise.results import Analysis, Line, Scores, analysis
 from casewise.sheets import number
 from casewise.statistics import Estimate, FloatArray, grouped_folds, recalibrate
 

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from casewise.analyses.shape import Analysis, Line, Run, analysis
+from casewise.analyses.beside import Run
 from casewise.measures import (
     Answers,
     family_of,
@@ -12,7 +12,7 @@ from casewise.measures import (
     make_answers,
     measure,
 )
-from casewise.results import Scores
+from casewise.results import Analysis, Line, Scores, analysis
 from casewise.sheets import number
 from casewise.statistics import credits, kruskal_wallis
 

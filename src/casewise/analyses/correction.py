@@ -1,8 +1,7 @@
 """Rates of replies as graded, and corrected for the grader's errors."""
 
-from casewise.analyses.shape import Analysis, Line, analysis
 from casewise.replies import correction_notes
-from casewise.results import Scores
+from casewise.results import Analysis, Line, Scores, analysis
 
 
 @analysis

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from casewise.analyses.shape import Analysis, Line, Run, analysis
+from casewise.analyses.beside import Run
 from casewise.measures import Scoring, labelled_rows
 from casewise.protocols import ESCALATION_STEPS, ResponseClass
-from casewise.results import Scores
+from casewise.results import Analysis, Line, Scores, analysis
 from casewise.statistics import kaplan_meier, number_clusters, too_few
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from casewise.analyses.shape import Analysis, Line, Run, analysis
+from casewise.analyses.beside import Run
 from casewise.choices import UnreadPolicy
 from casewise.judgements import shared_rows
 from casewise.measures import Answers, labelled_rows, make_answers
 from casewise.protocols import BARE_RUNG, RunCondition
-from casewise.results import Scores
+from casewise.results import Analysis, Line, Scores, analysis
 from casewise.statistics import Estimate, clustered_ratio
 
 RISING = (BARE_RUNG, "1", "2", "3", "4", "5")

@@ -1,9 +1,8 @@
 """Which of two contexts of a query is the more appropriate to answer."""
 
-from casewise.analyses.shape import Analysis, Line, analysis
 from casewise.choices import Family
 from casewise.measures import measures
-from casewise.results import Scores
+from casewise.results import Analysis, Line, Scores, analysis
 
 
 @analysis

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from casewise.analyses.shape import Analysis, Line, Run, analysis, beside
+from casewise.analyses.beside import Run, beside
 from casewise.cases import GROUPS
 from casewise.judgements import ANSWER_KEYS
 from casewise.protocols import ResponseClass, is_acting
-from casewise.results import Scores
+from casewise.results import Analysis, Line, Scores, analysis
 from casewise.statistics import (
     Estimate,
     FloatArray,

@@ -1,7 +1,6 @@
 """Runs in time."""
 
-from casewise.analyses.shape import Analysis, Line, analysis
-from casewise.results import Scores, dated_runs
+from casewise.results import Analysis, Line, Scores, analysis, dated_runs
 
 
 @analysis

@@ -7,5 +7,4 @@ from casewise.reporting.graders import grader_sheet, tally_table
 from casewise.reporting.page import write_report
 from casewise.reporting.power import plan_sheet
 from casewise.reporting.replay import replay_sheet
-from casewise.reporting.results import sheet_of
 from casewise.reporting.scores import score_sheet

@@ -1,8 +1,8 @@
 """An analysis as a table, a row a line and a column a figure, and as Markdown."""
 
-from casewise.analyses import Analysis
 from casewise.measures import measures
 from casewise.reporting.names import run_names
+from casewise.results import Analysis
 from casewise.sheets import Column, Kind, Row, Table, escape, figures, markdown
 
 

@@ -29,11 +29,13 @@ from casewise.sheets import (
     interval,
     page,
     plural,
+    sheet_of,
 )
 
 _PAGE_COMMAND = "casewise report BEFORE AFTER --compare --reveal --out what-changed.html"
 
 
+@sheet_of.register
 def comparison_sheet(result: Comparisons, *, whole: bool = False) -> Sheet:
     """A block for each two runs: states, what got worse and better, the table, new failures.
 

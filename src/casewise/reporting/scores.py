@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from casewise.analyses import Analysis
+from casewise.analyses import ANALYSES
 from casewise.measures import find
 from casewise.reporting.analyses import as_table
 from casewise.results import (
+    Analysis,
     Comparisons,
     Failure,
     Overview,
@@ -31,6 +32,7 @@ from casewise.sheets import (
     interval,
     markdown,
     number,
+    sheet_of,
     terminal,
 )
 
@@ -38,6 +40,7 @@ CASES = 5
 """Wrong answers that are listed under the figures."""
 
 
+@sheet_of.register
 def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
     """Verdicts, the table of runs, and the worst cases; remarks below.
 
@@ -69,7 +72,7 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
         for acts in (False, True):
             if scores := [one for one in result if one.acts is acts]:
                 yield _measures(scores, () if acts else result.baselines)
-    analyses = result.analyses if whole else _asked_for(result)
+    analyses = result.analyses if whole or result.by is not None else _asked_for(result)
     yield from (as_table(one) for one in analyses if one.lines)
     yield from remarks(result.rows)
 
@@ -82,8 +85,7 @@ def _asked_for(result: Scores) -> Iterator[Analysis]:
         "ladder": any(one.condition.evidence for one in result),
         "rank": result.ranked,
     }
-    for name in (name for name, is_wanted in wanted.items() if is_wanted):
-        yield from result.analysed(name)
+    yield from (ANALYSES[name](result) for name, is_wanted in wanted.items() if is_wanted)
 
 
 def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:

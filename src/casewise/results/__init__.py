@@ -5,6 +5,7 @@ sentence on each, ``failures`` the wrong answers. Every sentence on a run is mad
 terminal, Markdown, page, card and JSON show it.
 """
 
+from casewise.results.analysis import ANALYSES, Analysis, Line, analysis
 from casewise.results.compare import (
     Change,
     Comparison,

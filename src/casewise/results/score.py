@@ -39,6 +39,7 @@ from casewise.replies import (
     correction_notes,
     rules_note,
 )
+from casewise.results.analysis import ANALYSES, Analysis, line_records
 from casewise.results.verdict import Verdict
 from casewise.sheets import (
     Column,
@@ -51,6 +52,7 @@ from casewise.sheets import (
     markdown,
     plain_rows,
     plural,
+    sheet_of,
 )
 from casewise.statistics import (
     BY_DESIGN,
@@ -64,7 +66,6 @@ from casewise.statistics import (
 )
 
 if TYPE_CHECKING:
-    from casewise.analyses import Analysis
     from casewise.results.failures import Browser, Failure
 
 Rows = TypeVar("Rows")
@@ -507,9 +508,6 @@ class Result(Shown, Sequence[Rows], Generic[Rows]):
         Args:
             options: Of its own tables: ``whole=True`` shows every measure and analysis.
         """
-        # The way up: a result shows itself.
-        from casewise.reporting import sheet_of
-
         return sheet_of(self, **options).markdown()
 
 
@@ -581,15 +579,8 @@ class Scores(Result[Score]):
 
     @cached_property
     def analyses(self) -> list[Analysis]:
-        """Every analysis of the same judgements; some have no lines, for want of runs."""
-        return self.analysed()
-
-    def analysed(self, *names: str) -> list[Analysis]:
-        """Analyses by name, or all; of parts of a run there are none."""
-        # The way up: a result has its analyses, which are imported with the first.
-        from casewise.analyses import analyse
-
-        return analyse(self, *names) if self.by is None else []
+        """Every analysis of the same judgements, some without lines; of parts of a run none."""
+        return [make(self) for make in ANALYSES.values()] if self.by is None else []
 
     @cached_property
     def browser(self) -> Browser:
@@ -605,8 +596,6 @@ class Scores(Result[Score]):
 
     def record(self) -> list[dict[str, Any]]:
         """An object for each row, with its verdict and its analyses; the baselines last."""
-        from casewise.analyses import line_records
-
         analysed: dict[RunCondition, list[dict[str, Any]]] = {}
         for one in self.analyses:
             for line in one.lines:

@@ -19,12 +19,14 @@ from casewise.sheets.forms import (
 from casewise.sheets.shown import (
     Shown,
     plain_rows,
+    sheet_of,
 )
 from casewise.sheets.tables import (
     UNDEFINED,
     Cell,
     Column,
     Kind,
+    Measured,
     Row,
     Table,
     Tone,

@@ -3,12 +3,19 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-from casewise.sheets.forms import markdown_to_html, to_json
+from casewise.sheets.forms import Sheet, markdown_to_html, to_json
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+@singledispatch
+def sheet_of(result: object, **_: Any) -> Sheet:
+    """The tables of a result, with options of its own; ``casewise.reporting`` registers them."""
+    raise TypeError(f"no tables of {type(result).__name__}: import casewise.reporting")
 
 
 class Shown(ABC):

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from casewise.analyses import Analysis, Figure, Line
 from casewise.protocols import RunCondition
-from casewise.sheets import Table
+from casewise.results import Analysis, Line
+from casewise.sheets import Measured, Table
 
 Bar = tuple[float, float, float, float]
 """Places of a value, of both ends of its interval, and of zero, in per cent; NaN of none."""
@@ -35,7 +35,7 @@ def line_rows(analysis: Analysis, table: Table, runs: Sequence[RunCondition]) ->
         yield LineRow(name, n, _address(line, runs, analysis), list(zip(words, bars, strict=True)))
 
 
-def _scale(column: Sequence[Figure | None], *, is_change: bool) -> tuple[float, float]:
+def _scale(column: Sequence[Measured | None], *, is_change: bool) -> tuple[float, float]:
     """Both ends of a column's scale: 0 to 1 of shares, and as far to both sides of a change."""
     ends = [end for one in column if one for end in (one.value, *one.interval) if end == end]
     if is_change or min(ends, default=0) < 0:
@@ -44,7 +44,7 @@ def _scale(column: Sequence[Figure | None], *, is_change: bool) -> tuple[float, 
     return 0.0, max([1.0, *ends])
 
 
-def _bar(one: Figure | None, scale: tuple[float, float]) -> Bar | None:
+def _bar(one: Measured | None, scale: tuple[float, float]) -> Bar | None:
     if one is None or math.isnan(one.value):
         return None
     low, high = scale

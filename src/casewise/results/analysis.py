@@ -1,28 +1,20 @@
-"""The shape of every analysis, what they are made from, and their records."""
+"""The shape of every analysis, their records, and the list of what makes them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-import polars as pl
-
-from casewise.judgements import ANSWER_KEYS
 from casewise.protocols import RunCondition
-from casewise.results import Scores
-from casewise.sheets import json_interval, json_number
+from casewise.sheets import Measured, json_interval, json_number
+
+if TYPE_CHECKING:
+    from casewise.results.score import Scores
 
 
-class Figure(Protocol):
+class Figure(Measured, Protocol):
     """A value, its 95 % interval, and why that is withheld: an ``Estimate``, or a curve's point."""
-
-    @property
-    def value(self) -> float:
-        """The value; NaN where it is undefined."""
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Both ends; NaN where there are none."""
 
     @property
     def p(self) -> float:
@@ -73,49 +65,19 @@ class Analysis:
         return [name for name in self.shown if name in there] or list(there)
 
 
-Run = tuple[RunCondition, pl.DataFrame]
+ANALYSES: dict[str, Callable[[Scores], Analysis]] = {}
+"""Functions that make an analysis each, by the id of what they make; ``casewise.analyses`` holds
+them, and lists them when it is imported."""
 
 
-def beside(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
-    """Yield each run beside those that differ from it in one field alone.
-
-    A changed run stands beside the one with which it shares most judgements, if any.
-
-    Args:
-        scores: Scores of a table.
-        field: Of the condition: ``ablation``, ``swap`` or ``variation``.
-    """
-    families: dict[RunCondition, list[Run]] = {}
-    for run in scores.runs:
-        families.setdefault(run[0].same_but(field), []).append(run)
-    for family in families.values():
-        whole = [run for run in family if not getattr(run[0], field)]
-        found: list[list[Run]] = [[] for _ in whole]
-        for run in family if whole else ():
-            shared = [len(one[1].join(run[1], on=ANSWER_KEYS, how="semi")) for one in whole]
-            if getattr(run[0], field) and any(shared):
-                found[int(np.argmax(shared))].append(run)
-        yield from (both for both in zip(whole, found, strict=True) if both[1])
-
-
-Maker = Callable[[Scores], Analysis]
-ANALYSES: dict[str, Maker] = {}
-"""Functions that make an analysis each, by the id of what they make."""
-
-
-def analysis(make: Maker) -> Maker:
+def analysis(make: Callable[[Scores], Analysis]) -> Callable[[Scores], Analysis]:
     """Register a function that makes an analysis, under its name with hyphens."""
     ANALYSES[make.__name__.replace("_", "-")] = make
     return make
 
 
-def as_records(one: Analysis) -> list[dict[str, Any]]:
-    """A JSON object a figure, those that no reader is shown among them."""
-    return [record for line in one.lines for record in line_records(one, line)]
-
-
 def line_records(one: Analysis, line: Line) -> list[dict[str, Any]]:
-    """The objects of one line."""
+    """JSON objects of one line, a figure each; those that no reader is shown are among them."""
     return [
         {
             "analysis": one.id,
