@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 
 from casewise.statistics import BoolArray, IntArray, agreement
-from casewise_study.statistics.stopping import (
-    Boundary,
-    FirstVotes,
-    first_agreement,
-    first_votes,
-)
+from casewise_study.statistics import Boundary, FirstVotes, first_agreement, first_votes
 
 A = np.array
 

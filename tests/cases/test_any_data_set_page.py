@@ -11,7 +11,7 @@ from support.workbooks import write_workbook
 
 from casewise.cases import load_mapping
 
-START = (ROOT / "docs/start/any-data-set.md").read_text("utf-8")
+START = (ROOT / "docs/how-to/any-data-set.md").read_text("utf-8")
 PAGE = (ROOT / "docs/how-to/mapping.md").read_text("utf-8")
 
 

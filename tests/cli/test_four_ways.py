@@ -21,7 +21,7 @@ MOST = {"fine-tuning": 4, "research": 5, "trust-and-safety": 5, "benchmark": 8}
 """Commands to the first answer, at most."""
 
 TARGET = re.findall(
-    r"```yaml\n(.*?)```", (ROOT / "docs/start/your-bot.md").read_text("utf-8"), re.S
+    r"```yaml\n(.*?)```", (ROOT / "docs/how-to/your-bot.md").read_text("utf-8"), re.S
 )[0]
 (QUERIES,) = re.findall(
     r"```csv\n(.*?)```", (ROOT / "docs/how-to/build-your-own.md").read_text("utf-8"), re.S

@@ -1,4 +1,4 @@
-"""docs/start/your-bot.md, command by command, against a real bot."""
+"""docs/how-to/your-bot.md, command by command, against a real bot."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from support.bots import BotServer, SessionBot, line_of
 from support.secret import KEY
 from support.starts import Start
 
-PAGE = (ROOT / "docs/start/your-bot.md").read_text("utf-8")
+PAGE = (ROOT / "docs/how-to/your-bot.md").read_text("utf-8")
 BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)]
 TARGET, RULES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
