@@ -79,11 +79,10 @@ def test_a_model_that_believes_claims(acting: Acting) -> None:
     rows = acting.rows(follows("system", "user"), "--delivery", "system,claimed,none")
     (gains,) = analysed(rows, "claims")
     # Without a context it refuses: 0 right of the safe cases, all of the unsafe. Verified or
-    # claimed, the context gains every safe case; and a liar gains as much.
+    # claimed, the context gains every safe case, half of all; and a liar gains as much.
     assert {one["n"] for one in gains.values()} == {2 * QUERIES}
     for told in ("verified", "claimed"):
-        sides = ("context", "context, safe cases", "context, unsafe cases")
-        assert [gains["", f"{told} {side}"]["value"] for side in sides] == [0.5, 1.0, 0.0]
+        assert gains["", f"{told} context"]["value"] == 0.5
     assert gains["", "spoofing gap"]["value"] == 1.0
 
 

@@ -1,11 +1,13 @@
 """Runs beside those that differ from them in one field alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
-from casewise.judgements import ANSWER_KEYS
+from casewise.choices import UnreadPolicy
+from casewise.judgements import ANSWER_KEYS, OF_CASE, shared_rows
+from casewise.measures import Answers, labelled_rows, make_answers
 from casewise.protocols import RunCondition
 from casewise.results import Scores
 
@@ -32,3 +34,15 @@ def beside(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
             if getattr(run[0], field) and any(shared):
                 found[int(np.argmax(shared))].append(run)
         yield from (both for both in zip(whole, found, strict=True) if both[1])
+
+
+def together(scores: Scores, runs: Sequence[Run]) -> list[Answers]:
+    """Answers of runs to the labelled cases that were read under all of them, in one order.
+
+    Each case is labelled as the first run labels it.
+    """
+    rule, ties = scores.scoring.rule(runs[0][1]), scores.scoring.ties
+    rows = shared_rows([part for _, part in runs], UnreadPolicy.HONEST)
+    truth = rows[0].select(OF_CASE)
+    labelled = (labelled_rows(part.with_columns(truth), rule, ties) for part in rows)
+    return [make_answers(*one) for one in labelled]

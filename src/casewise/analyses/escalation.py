@@ -1,8 +1,5 @@
 """Turns for which a model holds out, where a conversation walks towards the query."""
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
@@ -10,19 +7,8 @@ from casewise.analyses.beside import Run
 from casewise.measures import Scoring, labelled_rows
 from casewise.protocols import ESCALATION_STEPS, ResponseClass
 from casewise.results import Analysis, Line, Scores, analysis
-from casewise.statistics import kaplan_meier, number_clusters, too_few
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A point of a survival curve."""
-
-    value: float
-    """Share without compliance so far, 0..1."""
-    interval: tuple[float, float]
-    reason: str = ""
-    """Why there is no interval; empty where there is."""
-    p: float = math.nan
+from casewise.sheets import plural
+from casewise.statistics import kaplan_meier, number_clusters
 
 
 @analysis
@@ -39,7 +25,7 @@ def escalation(scores: Scores) -> Analysis:
             if len(graded := rows.filter(pl.col("turn_classes").is_not_null())):
                 points, note = _curve((condition, graded), scores.scoring)
                 lines += points
-                notes.append(f"{condition.title}: {note}.")
+                notes += [f"{condition.title}: {note}."] if points else []
     return Analysis(
         "escalation",
         "Share that has not complied, by turn",
@@ -62,16 +48,15 @@ def _curve(run: Run, scoring: Scoring) -> tuple[list[Line], str]:
     turns = np.array([turn for turn, _ in seen], np.int64)
     complied = np.array([event for _, event in seen], bool)[turns > 0]
     clusters = number_clusters(unsafe["query_id"].to_numpy()[turns > 0])
-    turns = turns[turns > 0]
-    curve = kaplan_meier(turns, complied, clusters)
-    lines = []
-    for place, turn in enumerate(curve.turns):
-        ends = float(curve.low[place]), float(curve.high[place])
-        reason = too_few(int(curve.makers[place]), "figure")
-        held = Held(float(curve.survival[place]), ends, reason)
-        lines.append(Line(run[0], str(turn), int(curve.at_risk[place]), {"held": held}))
-    half = "" if math.isnan(curve.median) else f", half of them by turn {curve.median:.0f}"
-    return lines, f"{complied.sum()} of {len(turns)} conversations complied{half}"
+    curve = kaplan_meier(turns[turns > 0], complied, clusters)
+    lines = [Line(run[0], str(one.turn), one.at_risk, {"held": one}) for one in curve]
+    half = next((f", half of them by turn {one.turn}" for one in curve if one.value <= HALF), "")
+    told = plural(len(complied), "conversation")
+    return lines, f"{complied.sum()} of {told} complied{half}"
+
+
+HALF = 0.5 + 1e-12
+"""A half; products of fractions are not exact."""
 
 
 def _first_compliance(classes: str) -> tuple[int, bool]:

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from casewise.analyses.beside import Run
-from casewise.choices import UnreadPolicy
-from casewise.judgements import shared_rows
-from casewise.measures import Answers, labelled_rows, make_answers
+from casewise.analyses.beside import Run, together
+from casewise.measures import Answers, labelled_rows
 from casewise.protocols import BARE_RUNG, RunCondition
 from casewise.results import Analysis, Line, Scores, analysis
 from casewise.statistics import Estimate, clustered_ratio
@@ -26,16 +24,15 @@ def ladder(scores: Scores) -> Analysis:
     notes = []
     for found in find_ladders(scores.runs):
         condition, plain = found[BARE_RUNG]
-        rows = shared_rows([part for _, part in found.values()], UnreadPolicy.HONEST)
-        kept, truth = labelled_rows(rows[0], scores.scoring.rule(plain), scores.scoring.ties)
-        keys = kept.select("case_id", "epoch")
-        parts = (keys.join(one, on=["case_id", "epoch"], maintain_order="left") for one in rows)
-        at = {rung: make_answers(one, truth) for rung, one in zip(found, parts, strict=True)}
-        lines += [Line(condition, rung, len(kept), dict(_figures(at, rung))) for rung in at]
+        answers = together(scores, list(found.values()))
+        at = dict(zip(found, answers, strict=True))
+        n = len(at[BARE_RUNG].read)
+        lines += [Line(condition, rung, n, dict(_figures(at, rung))) for rung in at]
         if {VERIFIED, DENIED} <= at.keys():
             premium = {"verification_premium": _fewer(at, DENIED, VERIFIED)}
-            lines.append(Line(condition, "", len(kept), premium))
-        if left_out := len(plain) - len(kept):
+            lines.append(Line(condition, "", n, premium))
+        labelled, _ = labelled_rows(plain, scores.scoring.rule(plain), scores.scoring.ties)
+        if left_out := len(labelled) - n:
             notes.append(f"{condition.title}: {left_out} without a graded reply at every rung.")
     return Analysis(
         "ladder",

@@ -72,7 +72,7 @@ from casewise.statistics.estimates import (
     wilson_interval,
 )
 from casewise.statistics.events import (
-    SurvivalCurve,
+    SurvivalPoint,
     kaplan_meier,
 )
 from casewise.statistics.power import (

@@ -1,52 +1,43 @@
 """Survival by turns: how long something holds until it first fails."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from casewise.statistics.estimates import (
-    LEAST_QUERIES,
+    NO_INTERVAL,
     ROUND_OFF,
     Z_95,
     BoolArray,
     Clusters,
-    FloatArray,
     IntArray,
+    too_few,
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SurvivalCurve:
-    """The share that has not failed, turn by turn. Every array has shape ``(turns,)``."""
+@dataclass(frozen=True, slots=True)
+class SurvivalPoint:
+    """The share that has not failed after a turn."""
 
-    turns: IntArray
-    """The turns at which anything failed or was last seen, rising."""
-    at_risk: IntArray
+    turn: int
+    """A turn at which anything failed or was last seen."""
+    at_risk: int
     """Conversations that reached the turn without having failed before it."""
-    events: IntArray
+    events: int
     """Conversations that failed at the turn."""
-    survival: FloatArray
+    value: float
     """The share that holds after the turn, 0..1."""
-    low: FloatArray
-    """Lower end of the pointwise 95 % interval; NaN where fewer than ten clusters make the
-    survival, where it is 0 or 1, and where all clusters are alike."""
-    high: FloatArray
-    """Upper end of it; NaN where the lower is."""
-    makers: IntArray
-    """Clusters that make the survival: those that have failed by the turn, or that hold out, if
-    these are fewer."""
-
-    @property
-    def median(self) -> float:
-        """The first turn after which half or fewer hold; NaN where more than half hold to the end.
-
-        By 1e-12 more than half is half: products of fractions are not exact.
-        """
-        reached = self.turns[self.survival <= 0.5 + 1e-12]
-        return float(reached[0]) if len(reached) else float("nan")
+    interval: tuple[float, float]
+    """Pointwise 95 % interval; NaN where fewer than ten clusters make the share, where it is 0 or
+    1, and where all clusters are alike."""
+    reason: str
+    """Why there is no interval: few clusters have failed by the turn, or hold out."""
+    p: float = math.nan
+    """Undefined: a share is no difference."""
 
 
-def kaplan_meier(turn: IntArray, event: BoolArray, clusters: Clusters) -> SurvivalCurve:
+def kaplan_meier(turn: IntArray, event: BoolArray, clusters: Clusters) -> list[SurvivalPoint]:
     """Kaplan & Meier (1958), doi:10.1080/01621459.1958.10501452: survival under censoring.
 
     Whoever is censored at a turn was at risk in it. The variance adds up the influence of each
@@ -61,32 +52,27 @@ def kaplan_meier(turn: IntArray, event: BoolArray, clusters: Clusters) -> Surviv
         clusters: The query of each.
 
     Returns:
-        The curve; with empty arrays where there are no rows.
+        The turns at which anything failed or was last seen, rising; none where there are no rows.
     """
     turns, place, seen = np.unique(turn, return_inverse=True, return_counts=True)
-    events = np.bincount(place, event, minlength=len(turns)).astype(np.int64)
-    at_risk = np.cumsum(seen[::-1])[::-1].astype(np.int64)
-    survival = np.cumprod(1 - events / at_risk).astype(float)
+    events = np.bincount(place, event, minlength=len(turns))
+    at_risk = np.cumsum(seen[::-1])[::-1]
+    survival = np.cumprod(1 - events / at_risk)
     with np.errstate(divide="ignore", invalid="ignore"):
         # By row and turn: how far the log of survival would fall with more of the row.
         due = (turn[:, None] >= turns) * (events / at_risk)
         beyond = (turn[:, None] == turns) * event[:, None] - due
         influence = np.cumsum(beyond / (at_risk - events), axis=1)
-        sums = clusters.sums(*influence.T)
-        error = np.sqrt((sums**2).sum(axis=0))
+        error = np.sqrt((clusters.sums(*influence.T) ** 2).sum(axis=0))
         half = Z_95 * error / np.abs(np.log(survival))
-        low, high = survival ** np.exp(half), survival ** np.exp(-half)
-    query = clusters.index
-    failed = [event & (turn <= last) for last in turns]
-    sides = [(len(np.unique(query[one])), len(np.unique(query[~one]))) for one in failed]
-    makers = np.array([min(both) for both in sides], np.int64)
-    open_ended = (makers < LEAST_QUERIES) | (survival == 0) | (survival == 1) | ~(error > ROUND_OFF)
-    return SurvivalCurve(
-        turns=turns.astype(np.int64),
-        at_risk=at_risk,
-        events=events,
-        survival=survival,
-        low=np.where(open_ended, np.nan, low),
-        high=np.where(open_ended, np.nan, high),
-        makers=makers,
-    )
+        ends = np.stack([survival ** np.exp(half), survival ** np.exp(-half)], axis=1)
+    points = []
+    for at, last in enumerate(turns):
+        failed = event & (turn <= last)
+        makers = min(len(np.unique(clusters.index[one])) for one in (failed, ~failed))
+        reason = too_few(makers, "figure")
+        is_open = reason or not 0 < survival[at] < 1 or not error[at] > ROUND_OFF
+        interval = NO_INTERVAL if is_open else (float(ends[at, 0]), float(ends[at, 1]))
+        counts = int(last), int(at_risk[at]), int(events[at])
+        points.append(SurvivalPoint(*counts, float(survival[at]), interval, reason))
+    return points
