@@ -1,6 +1,5 @@
 """People who let one language model answer: who is flagged."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import polars as pl
 import pytest
 from conftest import Cli, cli_in
 from support.simulated import Votes, World, planned, simulate
-from support.studies import change, exported, flags, read_csv, read_yaml, write_arms
+from support.studies import change, exported, flags, read_csv, read_yaml
 from support.tables import judgement, table
 
 QUERIES = 90
@@ -81,15 +80,3 @@ def test_who_gives_the_verdicts_of_a_known_run(study: Path, published: Published
     done = cli("annotate", "serve", study)
     assert "none.parquet is not there" in " ".join(done.stderr.split())
     change(study, screening={"models": None})
-
-
-def test_machines_are_simulated(cli: Cli, tmp_path: Path) -> None:
-    """Those that do what the hidden text says are flagged, and those without a trace are not."""
-    write_arms(tmp_path, queries=4, votes=2, screening={"honeypot_pages": 1})
-    options = ["--careless", "0", "--machine", "1", "--trace", "none,honeypot", "--format", "json"]
-    done = cli("annotate", "simulate", "study.yaml", *options)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["flagged"] == {
-        "machine": {"n": 3, "flagged": 0},
-        "machine: honeypot": {"n": 3, "flagged": 3},
-    }

@@ -28,11 +28,3 @@ def test_screening_and_cost(cli: Cli, tmp_path: Path) -> None:
     assert again.stdout == done.stdout
     # Nothing is served, so no database and no secrets are made.
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_sequential_collection(cli: Cli, tmp_path: Path) -> None:
-    rule = {"rule": "sequential", "posterior": 0.85, "least": 2}
-    write_arms(tmp_path, queries=3, votes=6, collection=rule)
-    done = cli("annotate", "simulate", "study.yaml", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    assert 0 < json.loads(done.stdout)["collection"]["saved"] <= 4 / 6

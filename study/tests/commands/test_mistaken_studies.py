@@ -59,7 +59,6 @@ TABLE = [
     ("annotate simulate absent.yaml", "absent.yaml"),
     ("annotate simulate study.yaml --careless nan", "--careless"),
     ("annotate simulate study.yaml --careless .7 --biased .4", "more than everybody"),
-    ("annotate simulate study.yaml --trace some", "expected each, or some of none, honeypot"),
     (f"{EXPORT} out", "give --database URL"),
     (f"{EXPORT} out --votes plain --database sqlite:///x.db", "give one of them"),
     (f"{EXPORT} out --database nonsense", "nonsense"),

@@ -1,6 +1,5 @@
 """``casewise annotate plan``."""
 
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -68,14 +67,6 @@ def plan(
     ethics: Annotated[
         str | None,
         _of_study(metavar="TEXT", help="The board that approved it, and its number."),
-    ] = None,
-    keep_until: Annotated[
-        datetime | None,
-        _of_study(
-            formats=["%Y-%m-%d"],
-            metavar="DATE",
-            help="When what could identify people is deleted. Default: after twelve months.",
-        ),
     ] = None,
     language: Annotated[
         str, _of_study(metavar="CODE", help="Language of the pages: en, de, or that of a .po file.")
@@ -145,7 +136,6 @@ def plan(
             by=_given(by),
             contact=_given(contact),
             ethics=_given(ethics),
-            keep_until=keep_until.date() if keep_until else None,
         )
         write_study(study, to)
         study = load_study(to)

@@ -1,4 +1,4 @@
-"""Tables of ``annotate plan``, and what sequential collection saves, there and in ``simulate``."""
+"""Tables of ``annotate plan``, and what sequential collection would save."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -83,7 +83,6 @@ def _record(planned: PlanSheet) -> dict[str, Any]:
     read = reading(study)
     return {
         "votes": study.votes,
-        **savings_record(study, planned.drawn),
         "designs": {rule: asdict(getattr(planned.drawn, rule)) for rule in StoppingRule},
         "attention": study.attention.per_person,
         "dropout": planned.dropout,
@@ -165,7 +164,13 @@ def _designs(planned: PlanSheet) -> Table:
 
 def _notes(planned: PlanSheet) -> list[str]:
     study = planned.study
-    notes = savings_words(study, planned.drawn)
+    notes = []
+    if study.collection.is_sequential:
+        notes.append(
+            f"Sequential collection saves {percent(planned.drawn.saved, 0)} of the votes in "
+            "simulated studies. When many judge at once, some votes come after a case was decided, "
+            "and less is saved."
+        )
     cases = planned.made.cases
     left_out = sum(case.context is not None and case.intended is None for case in cases)
     if left_out and set(study.arms) != {Arm.NONE}:
@@ -182,24 +187,3 @@ def simulated_savings(study: Study, seed: int) -> Savings:
     """Both designs in studies drawn from simulated people's shares."""
     rates = [marginal_rate(rate) for rate in true_rates(study, seed)]
     return draw_savings(study.collection.boundary, rates, study.votes, seed=seed)
-
-
-def savings_words(study: Study, drawn: Savings) -> list[str]:
-    """Say what the rule saves and costs; empty under fixed collection, as is the record."""
-    if not study.collection.is_sequential:
-        return []
-    fixed, early = drawn.fixed, drawn.sequential
-    return [
-        f"Sequential collection saves {percent(drawn.saved, 0)} of the votes in simulated studies: "
-        f"{number(early.votes, 1)} a case in place of {study.votes}. Then {percent(early.labels)} "
-        f"of labels are wrong in place of {percent(fixed.labels)}, and a case's share of safe "
-        f"votes is off by {number(early.share)} in place of {number(fixed.share)}. When many judge "
-        "at once, some votes come after a case was decided, and less is saved."
-    ]
-
-
-def savings_record(study: Study, drawn: Savings) -> dict[str, Any]:
-    """The same for programs."""
-    if not study.collection.is_sequential:
-        return {}
-    return {"collection": study.collection.model_dump(mode="json") | {"saved": drawn.saved}}

@@ -20,10 +20,9 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
-from casewise_study.commands._plan_tables import savings_record, savings_words, simulated_savings
 from casewise_study.commands.shared import ResultFormat, StudyFile
 from casewise_study.simulation.drawn_studies import screen_drawn
-from casewise_study.simulation.simulated_people import Mixture, Trace
+from casewise_study.simulation.simulated_people import Mixture
 from casewise_study.study.planning import forecast
 from casewise_study.study.study_file import load_study
 
@@ -37,17 +36,6 @@ def simulate(
         float, _share(help="Share who answer the opposite of their opinion.")
     ] = 0,
     biased: Annotated[float, _share(help="Share from a panel that is more lenient.")] = 0,
-    machine: Annotated[float, _share(help="Share who answer as one language model does.")] = 0,
-    trace: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Traces of these machines, in turns: none, honeypot, left, copied, "
-            "times, tool, with commas between; or each.",
-            rich_help_panel="Who comes",
-        ),
-    ] = "none",
-    clicking: Annotated[float, _share(help="Share who answer at random every 3 to 4 s.")] = 0,
     studies: Annotated[
         int, typer.Option(min=1, max=1000, help="Draw so many studies, and add up who is flagged.")
     ] = 1,
@@ -61,8 +49,7 @@ def simulate(
     Simulated people judge all blocks: honest people by a share of each case (of its votes,
     where it has any; else a draw), a leniency and a pace of their own, others as the options
     set. Then the study's rules screen them, and the cost of replacing flagged people is added
-    up. Under sequential collection it prints the votes saved, and the errors of labels and
-    shares.
+    up.
 
     [bold]Examples[/]
 
@@ -70,31 +57,27 @@ def simulate(
 
     casewise annotate simulate study.yaml --careless .2 --biased .3 --seed 7
 
-    casewise annotate simulate study.yaml --machine .3 --trace each --studies 20
+    casewise annotate simulate study.yaml --careless .2 --studies 20
     """
-    honest = 1 - careless - adversarial - biased - machine - clicking
+    honest = 1 - careless - adversarial - biased
     if honest < -1e-9:
-        raise UsageError(
-            "--careless, --adversarial, --biased, --machine and --clicking are more than everybody"
-        )
+        raise UsageError("--careless, --adversarial and --biased are more than everybody")
     study = load_study(file)
-    traces = _traces(trace)
-    mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine, clicking)
+    mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
     with working("drawing and screening people"):
-        drawn = screen_drawn(study, mixture, traces, seed, studies)
-        designs = simulated_savings(study, seed)
+        drawn = screen_drawn(study, mixture, seed, studies)
     planned = forecast(study)
     # As many people again as are flagged.
     again = sum(one.flagged for one in drawn) / studies * planned.cost / planned.people
     if format is ResultFormat.JSON:
-        flagged = {one.name: {"n": one.n, "flagged": one.flagged} for one in drawn}
+        flagged = {one.manner: {"n": one.n, "flagged": one.flagged} for one in drawn}
         found = {"studies": studies, "flagged": flagged, "people": planned.people}
         found |= {"hours": planned.hours, "cost": planned.cost, "replacement_cost": again}
-        found |= {"currency": study.pay.currency, **savings_record(study, designs)}
+        found |= {"currency": study.pay.currency}
         write_out(to_json(found))
         return
     columns = [Column("people"), *figures(Kind.COUNT, "done", "flagged")]
-    people = [Row([one.name, one.n, one.flagged, one.flagged / one.n]) for one in drawn]
+    people = [Row([one.manner.value, one.n, one.flagged, one.flagged / one.n]) for one in drawn]
     costs = (
         ("people", count(planned.people)),
         ("hours of all", number(planned.hours, 1)),
@@ -107,17 +90,5 @@ def simulate(
                 [*columns, Column("share", Kind.SHARE, 2)], people, "Whom does the screening flag?"
             ),
             Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, costs)), "What it costs"),
-            *savings_words(study, designs),
         )
     )
-
-
-def _traces(names: str) -> tuple[Trace, ...]:
-    if names == "each":
-        return tuple(Trace)
-    try:
-        return tuple(Trace(name.strip()) for name in names.split(","))
-    except ValueError:
-        raise UsageError(
-            f"--trace {names}: expected each, or some of {', '.join(Trace)}, with commas between"
-        ) from None

@@ -1,4 +1,4 @@
-"""The language of a study: its texts by gettext, its numbers, money and dates by Babel.
+"""The language of a study: its texts by gettext, its numbers and money by Babel.
 
 English is the language that everything is written in. Another is one file, ``de.po`` for German,
 with a translation of each message: of the pages, and of the texts that a new study begins with.
@@ -8,14 +8,12 @@ import gettext
 import io
 import re
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
-from babel.dates import format_date
 from babel.messages.catalog import Message
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import PoFileError, read_po
@@ -77,10 +75,6 @@ class Language:
         return format_currency(
             amount, currency, "#,##0.00 ¤¤", locale=self.locale, currency_digits=False
         ).replace("\xa0", " ")
-
-    def date(self, day: date) -> str:
-        """A day in words, such as ``May 4, 2027`` or ``4. Mai 2027``."""
-        return format_date(day, "long", locale=self.locale)
 
 
 def paragraphs(text: str) -> list[str]:

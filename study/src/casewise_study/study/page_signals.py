@@ -24,10 +24,6 @@ class PageWatch:
     pasted: int
     """Times that something was pasted."""
 
-    def __str__(self) -> str:
-        """As the page's script writes it."""
-        return f"{self.left} {self.away:.1f} {self.copied} {self.pasted}"
-
     @classmethod
     def read(cls, sent: object) -> Self | None:
         """Read what the script wrote; None of anything else, as anybody may send anything."""

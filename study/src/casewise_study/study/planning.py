@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,6 @@ def plan_study(
     by: str | None = None,
     contact: str | None = None,
     ethics: str | None = None,
-    keep_until: date | None = None,
 ) -> Study:
     """Lay out a study over cases.
 
@@ -98,10 +96,9 @@ def plan_study(
         platform: Where people come from.
         pay: For an hour.
         language: Of the pages.
-        by: Who does the study; this and the next three as ``default_consent`` takes them.
+        by: Who does the study; this and the next two as ``default_consent`` takes them.
         contact: Whom to write to.
         ethics: The board.
-        keep_until: When what leads back to people is deleted.
 
     Raises:
         InputError: There are no texts in the language.
@@ -137,7 +134,6 @@ def plan_study(
             by=by,
             contact=contact,
             ethics=ethics,
-            keep_until=keep_until,
         )
 
     study = Study(

@@ -3,7 +3,6 @@
 import math
 import textwrap
 from collections.abc import Collection
-from datetime import date
 from typing import Any
 
 from casewise.sheets import plural
@@ -48,7 +47,6 @@ def default_consent(
     by: str | None,
     contact: str | None,
     ethics: str | None,
-    keep_until: date | None,
 ) -> Consent:
     """The consent that ships with casewise, filled in; what is None is to be written.
 
@@ -60,17 +58,12 @@ def default_consent(
         by: Who does the study.
         contact: Whom to write to.
         ethics: The board that approved it; None says nothing of one.
-        keep_until: Date on which data that could lead back to people are deleted; None is twelve
-            months after the last one.
     """
     kept = language.say_all(source_texts())
     paid = kept["paid" if pay.per_hour else "unpaid"].format(
         amount=language.money(pay_each(pay, minutes), pay.currency),
         rate=kept["rate"].format(amount=language.money(pay.per_hour, pay.currency)),
     )
-    until = kept["kept_year"]
-    if keep_until is not None:
-        until = kept["kept_until"].format(date=language.date(keep_until))
     text = kept["consent"].format(
         by=by or TODO,
         contact=contact or TODO,
@@ -79,7 +72,6 @@ def default_consent(
         pay=paid,
         ethics=kept["approved"].format(ethics=ethics) if ethics else "",
         age=Consent.model_fields["least_age"].default,
-        kept=until,
     )
     warning = _wrapped(kept["warning"])
     return Consent(text=_wrapped(text), warning=warning, contact=contact or TODO, ethics=ethics)
