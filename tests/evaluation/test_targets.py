@@ -138,7 +138,14 @@ UNREAD: dict[str, tuple[Raw, str]] = {
         Raw(302, b"", {"Location": "http://localhost:9/elsewhere"}),
         "HTTP 302 (redirected) to http://localhost:9/elsewhere: nothing was sent there",
     ),
-    "key": (told({"detail": f"bad key {KEY}"}, 401), "HTTP 401 (authentication)"),
+    "key": (
+        told({"detail": f"bad key {KEY}"}, 401),
+        "HTTP 401 (authentication): the bot does not take its key",
+    ),
+    "denied": (told({}, 403), "HTTP 403 (no access): the bot does not let this key in"),
+    "path": (told({}, 404), "HTTP 404 (not found): there is no such path: check the url"),
+    "packed": (Raw(200, b"no gzip", {"Content-Encoding": "gzip"}), "can't be unpacked"),
+    "cut": (Raw(None), "before the answer was whole"),
 }
 
 
@@ -147,7 +154,7 @@ def test_a_check_says_why_nothing_was_read(cli: Cli, tmp_path: Path) -> None:
     with BotServer(lambda request: next(answers)) as server:
         path = write_target(tmp_path, OPENAI_TARGET, server)
         for _, message in UNREAD.values():
-            done = cli("target", "check", path, env=ENV)
+            done = cli("target", "check", path, env={"BOT_KEY": f"{KEY}\n"})
             assert done.returncode == 1
             assert message in " ".join((done.stdout + done.stderr).split())
 

@@ -1,8 +1,8 @@
 """Models that a run asks: their clients, their faults, their keys.
 
-``open`` opens one; ``patience`` asks it, and asks again by the table of ``faults``; ``chat`` and
-``completions`` are our client of servers that speak OpenAI's protocol. Others are Inspect's. Beside
-them stand the embedded model (``embedded``) and bots behind addresses of their own (``target``).
+``open`` opens one; ``patience`` asks it, and asks again by the table of ``faults``; ``chat`` is our
+client of servers that speak OpenAI's protocol. Others are Inspect's. Beside them stand the embedded
+model (``embedded``) and bots behind addresses of their own (``target``).
 """
 
 from casewise.models.embedded import (

@@ -38,7 +38,7 @@ class FaultKind(StrEnum):
     """A missing, wrong, revoked or expired key."""
     QUOTA = "quota_used_up"
     """No more requests for longer than is sensible to wait."""
-    NO_MODEL = "model_not_found"
+    NOT_FOUND = "not_found"
     REDIRECTED = "redirected"
     """HTTP 3xx: what was asked would go to another address."""
     NO_ACCESS = "no_access"
@@ -88,10 +88,12 @@ class Reaction:
     """What is done about a kind of fault."""
 
     action: Action
-    times: int = 0
-    """Times that a request is asked again."""
     advice: str = ""
     """Cause and remedy, after the name of the kind; empty where there is nothing to do."""
+    of_bot: str = ""
+    """The same of a target's bot, where it is another."""
+    times: int = 0
+    """Times that a request is asked again."""
 
     @property
     def is_final(self) -> bool:
@@ -99,59 +101,56 @@ class Reaction:
         return self.action in (Action.LEAVE, Action.STOP)
 
 
-_ADDRESS = "--model-base-url, the provider's ..._BASE_URL, or the url of a target"
+_MOVED = "nothing was sent there; if the server has moved, write its new address into "
+_ADDRESS = "--model-base-url or the provider's ..._BASE_URL"
 
 REACTIONS: Mapping[FaultKind, Reaction] = {
-    FaultKind.CONTENT_FILTER: Reaction(Action.CASE, 0, "the provider's filter stopped it"),
-    FaultKind.CONTEXT_TOO_LONG: Reaction(
-        Action.CASE, 0, "the request is longer than the model's window"
-    ),
+    FaultKind.CONTENT_FILTER: Reaction(Action.CASE),
+    FaultKind.CONTEXT_TOO_LONG: Reaction(Action.CASE),
     FaultKind.NO_CREDIT: Reaction(
         Action.STOP,
-        0,
         "the account has no credit left, or the key's spending limit is reached: add credit at "
         "the provider, or raise the limit there or at the gateway, then run the same command",
     ),
     FaultKind.AUTHENTICATION: Reaction(
         Action.LEAVE,
-        0,
-        "the key is wrong, missing or expired: check the provider's ..._API_KEY, or the headers "
-        "of a target",
+        "the key is wrong, missing or expired: check the provider's ..._API_KEY",
+        "the bot does not take its key: check the headers in the target's file, and the variables "
+        "that they name",
     ),
     FaultKind.QUOTA: Reaction(
-        Action.LEAVE, 0, "the provider takes no more requests for hours: run the same command then"
+        Action.LEAVE, "no more requests are taken for hours: run the same command then"
     ),
-    FaultKind.NO_MODEL: Reaction(
+    FaultKind.NOT_FOUND: Reaction(
         Action.LEAVE,
-        0,
         f"there is no such model, or no such path: check the model's name, and {_ADDRESS}",
+        "there is no such path: check the url in the target's file",
     ),
     FaultKind.REDIRECTED: Reaction(
-        Action.LEAVE,
-        0,
-        "nothing was sent there; if the server has moved, write its new address into " + _ADDRESS,
+        Action.LEAVE, f"{_MOVED}{_ADDRESS}", f"{_MOVED}the url of the target's file"
     ),
     FaultKind.NO_ACCESS: Reaction(
-        Action.LEAVE, 0, "the key has no permission for this model, or from this place"
+        Action.LEAVE,
+        "the key has no permission for this model, or from this place",
+        "the bot does not let this key in, or this machine: check the headers in the target's file",
     ),
     FaultKind.UNTRUSTED: Reaction(
         Action.LEAVE,
-        0,
         "name a company's own authority in SSL_CERT_FILE, correct the address or the clock, or "
         "have the certificate renewed",
     ),
     FaultKind.RATE_LIMITED: Reaction(Action.WAIT),
-    FaultKind.CONFLICT: Reaction(Action.AGAIN, 8),
-    FaultKind.TIMEOUT: Reaction(Action.AGAIN, 8),
-    FaultKind.SERVER_ERROR: Reaction(Action.AGAIN, 14),
-    FaultKind.CONNECTION: Reaction(Action.AGAIN, 14),
-    FaultKind.UNREADABLE: Reaction(Action.AGAIN, 3),
-    FaultKind.NO_CHOICES: Reaction(Action.AGAIN, 1),
+    FaultKind.CONFLICT: Reaction(Action.AGAIN, times=8),
+    FaultKind.TIMEOUT: Reaction(Action.AGAIN, times=8),
+    FaultKind.SERVER_ERROR: Reaction(Action.AGAIN, times=14),
+    FaultKind.CONNECTION: Reaction(Action.AGAIN, times=14),
+    FaultKind.UNREADABLE: Reaction(Action.AGAIN, times=3),
+    FaultKind.NO_CHOICES: Reaction(Action.AGAIN, times=1),
     # It would be written, and paid, as long again.
     FaultKind.TOO_LONG: Reaction(Action.CASE),
-    FaultKind.OTHER_MODEL: Reaction(Action.AGAIN, 3),
+    FaultKind.OTHER_MODEL: Reaction(Action.AGAIN, times=3),
     FaultKind.REFUSED: Reaction(Action.CASE),
-    FaultKind.OTHER: Reaction(Action.AGAIN, 3),
+    FaultKind.OTHER: Reaction(Action.AGAIN, times=3),
 }
 """What is done; 14 times take eight minutes in all."""
 
@@ -199,11 +198,11 @@ RULES = (
     Rule(FaultKind.AUTHENTICATION, (401,)),
     Rule(FaultKind.QUOTA, (429,), r"per.?day|daily|\(rpd\)|\(tpd\)"),
     Rule(
-        FaultKind.NO_MODEL,
+        FaultKind.NOT_FOUND,
         (400, 403),
         "model.?not.?found|deploymentnotfound|not a valid model id|model identifier is invalid",
     ),
-    Rule(FaultKind.NO_MODEL, (404, 410)),
+    Rule(FaultKind.NOT_FOUND, (404, 410)),
     Rule(FaultKind.REDIRECTED, range(300, 400)),
     Rule(FaultKind.NO_ACCESS, (403,)),
     Rule(FaultKind.RATE_LIMITED, (429,)),
@@ -239,9 +238,14 @@ class ResponseError(RuntimeError):
     """An answer under an error's status."""
 
     def __init__(
-        self, status: int, headers: Mapping[str, str], body: bytes | Mapping[str, Any]
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes | Mapping[str, Any],
+        *,
+        of_bot: bool = False,
     ) -> None:
-        self.status_code, self.headers, self.body = status, headers, body
+        self.status_code, self.headers, self.body, self.of_bot = status, headers, body, of_bot
         text = body[:READ].decode(errors="replace") if isinstance(body, bytes) else json.dumps(body)
         super().__init__(f"HTTP {status}: {text}")
 
@@ -250,7 +254,7 @@ class FailedRequestError(RuntimeError):
     """A request without an answer after all attempts.
 
     Its message holds no key, but the provider's own words, which may quote what was asked: it is
-    for logs and tables. ``plain`` is printed.
+    for logs and tables. ``fault.plain`` is printed.
     """
 
     def __init__(self, fault: "Fault") -> None:
@@ -258,12 +262,6 @@ class FailedRequestError(RuntimeError):
         # Inspect shows this attribute of an error, and else its repr.
         self.message = f"{fault.kind.words}: {fault.reason}"
         super().__init__(self.message)
-
-    @property
-    def plain(self) -> str:
-        """The fault in casewise's words alone."""
-        advice = REACTIONS[self.fault.kind].advice
-        return f"{self.fault.words}: {advice}" if advice else self.fault.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +277,8 @@ class Fault:
     """Beginning of the provider's own words, without keys: they may quote what was asked."""
     location: str = ""
     """Address that a redirect names, without name, password and query."""
+    of_bot: bool = False
+    """True if the bot of a target answered."""
 
     @property
     def words(self) -> str:
@@ -287,6 +287,13 @@ class Fault:
         return (
             self.kind.words if self.status is None else status_words(self.status, self.kind)
         ) + to
+
+    @property
+    def plain(self) -> str:
+        """The fault in casewise's words alone, with its remedy."""
+        reaction = REACTIONS[self.kind]
+        advice = (self.of_bot and reaction.of_bot) or reaction.advice
+        return f"{self.words}: {advice}" if advice else self.words
 
 
 def status_words(status: int, kind: FaultKind | None = None) -> str:
@@ -328,7 +335,8 @@ def classify(error: BaseException) -> Fault:
     if kind is FaultKind.RATE_LIMITED and (wait or 0) > MAX_WAIT_S:
         kind = FaultKind.QUOTA
     moved = str(headers.get("location", "")) if kind is FaultKind.REDIRECTED else ""
-    return Fault(kind, status, wait, reason, redacted(_place(moved)))
+    of_bot = getattr(cause, "of_bot", False)
+    return Fault(kind, status, wait, reason, redacted(_place(moved)), of_bot)
 
 
 def status_within(body: Mapping[str, Any]) -> int | None:

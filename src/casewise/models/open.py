@@ -24,7 +24,7 @@ from inspect_ai.util import registry_create
 from casewise.errors import ModelError, did_you_mean, install_hint
 from casewise.logs import TARGETS
 from casewise.models.embedded import HF, IN_PROCESS, WINDOW, is_in_process, prepare
-from casewise.models.faults import FaultKind, failed
+from casewise.models.faults import FaultKind, classify
 from casewise.models.keys import MissingError, redacted, refuse_password
 from casewise.models.patience import (
     BATCH_PRICE,
@@ -304,13 +304,15 @@ def check_target(given: str, message: str) -> TargetCheck:
     except ModelError as error:
         problem = redacted(str(error))
     except Exception as error:
-        fault = failed(error)
-        if fault.fault.status is not None:
+        fault = classify(error)
+        if fault.status is not None:
             problem = fault.plain
-        elif fault.fault.kind is FaultKind.CONNECTION:
+        elif fault.kind is FaultKind.CONNECTION:
             problem = why_unconnected(error, model.server.url)
+        elif fault.kind is FaultKind.TIMEOUT:
+            problem = f"no whole answer within {timeout} s"
         else:
-            problem = fault.fault.reason
+            problem = fault.reason
     seconds = time.monotonic() - began
     exchange: TargetExchange | None = getattr(getattr(model.api, "client", None), "last", None)
     if exchange is not None:

@@ -35,7 +35,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import whole_characters
 from casewise.logs import TARGETS, input_tokens
-from casewise.models.chat import ChatCompletions
+from casewise.models.chat import MAX_TOKENS, ChatCompletions
 from casewise.models.embedded import IN_PROCESS
 from casewise.models.faults import (
     MAX_WAIT_S,
@@ -130,6 +130,7 @@ _UNCONNECTED = (
     ("SSLError", "{} does not speak TLS as expected (is it http:// instead of https://?)"),
     ("LineTooLong", "headers too large in the answer of {}"),
     ("BadStatusLine", "{} does not speak HTTP"),
+    ("ContentEncoding", "the answer of {} can't be unpacked"),
     (
         "Disconnected|ContentLength|TransferEncoding|Payload|Protocol",
         "connection closed by {} before the answer was whole",
@@ -202,9 +203,6 @@ MOST_UNREAD = 10
 
 BATCH_PRICE = 0.5
 """Price of a token in a batch, as a share of its usual price."""
-
-MAX_TOKENS = 10**9
-"""Tokens of an answer above which a count is no count."""
 
 _UNLIMITED = 1_000_000
 _OUTCOMES: Mapping[FaultKind, StopReason] = {
@@ -338,7 +336,7 @@ class Server:
             if self._unread >= MOST_UNREAD:
                 self.lose(f"{self._unread} answers, and none could be read: {fault.reason}")
         if reaction.is_final:
-            why = FailedRequestError(fault).plain
+            why = fault.plain
             if kind is FaultKind.UNTRUSTED:
                 why = f"{why_unconnected(error, self.url)}; {reaction.advice}"
             for other in self.watch.servers if reaction.action is Action.STOP else ():

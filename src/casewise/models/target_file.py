@@ -251,12 +251,13 @@ class TargetFile(_Part):
         return "; ".join(
             f"field {at!r}: {name} is not set in the environment"
             for name, at in self.variables.items()
-            if not os.environ.get(name)
+            if not os.environ.get(name, "").strip()
         )
 
     def environment(self) -> dict[str, str]:
         """Values of its variables as placeholders; from now on they are redacted as keys are."""
-        values = {name: os.environ.get(name, "") for name in self.variables}
+        # A file's last line break is no part of a key.
+        values = {name: os.environ.get(name, "").strip() for name in self.variables}
         keep_secret(*(values[name] for name, at in self.variables.items() if at != "url"))
         return {f"{_ENV}{name}": value for name, value in values.items()}
 

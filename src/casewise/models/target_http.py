@@ -5,18 +5,18 @@ Errors are in casewise's words: a bot's own may quote what was asked.
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-import httpx2
+import aiohttp
 import jmespath
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
-from casewise.models.chat import CONNECT_TIMEOUT_S, KEEPALIVE_S, PerLoop, limit_body
+from casewise.models.chat import Connections, parts_of
 from casewise.models.faults import FaultKind, ResponseError, UnreadAnswerError
 from casewise.models.keys import keep_secret, redacted, secrets_of_address
 from casewise.models.target_file import BY_NAME, TargetFile, address_problem, text_of, value_of
@@ -93,9 +93,10 @@ class Bot:
 
     def __init__(self, spec: TargetFile) -> None:
         self.spec = spec
-        self.base_url = redacted(_address(spec).partition("?")[0])
+        address = _address(spec)
+        self.base_url = redacted(address.partition("?")[0])
         self.last = TargetExchange()
-        self._http = PerLoop(_open_client)
+        self._connections = Connections(address)
 
     async def ask(self, values: Mapping[str, Any]) -> TargetAnswer:
         """Answer of the bot to a request with values for the placeholders.
@@ -104,38 +105,17 @@ class Bot:
             ResponseError: Its status is no success.
             UnreadAnswerError: Its answer has no reply.
         """
-        request = self.build_request(values)
-        seen = self.last = _shown(request)
-        response = await self.send(request)
-        try:
-            seen.status = response.status_code
-            seen.content_type = response.headers.get("content-type", "").partition(";")[0]
-            return await _read(self.spec, response, seen)
-        finally:
-            await response.aclose()
-
-    def build_request(self, values: Mapping[str, Any]) -> httpx2.Request:
-        """The request with values for the placeholders."""
         spec = self.spec
         given = {name: text_of(value) for name, value in fill(spec.headers, values).items()}
-        text = json.dumps(fill(spec.body, values), ensure_ascii=False)
-        url = _write(spec.url, values, lambda value: quote(value, safe=""))
         headers = {"Content-Type": "application/json", **given}
-        return httpx2.Request("POST", url, headers=headers, content=text.encode(errors="replace"))
-
-    async def send(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and wait for the head of its answer."""
-        client = await self._http.get()
-        return await client.send(request, stream=True)
-
-
-async def _open_client() -> AsyncGenerator[httpx2.AsyncClient]:
-    """A client, for ``PerLoop``."""
-    # Whoever asks limits the requests in flight, and the time of each.
-    limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_S)
-    timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
-    async with httpx2.AsyncClient(limits=limits, timeout=timeout) as client:
-        yield client
+        body = json.dumps(fill(spec.body, values), ensure_ascii=False)
+        url = _write(spec.url, values, lambda value: quote(value, safe=""))
+        seen = self.last = TargetExchange(redacted(url), tuple(headers), redacted(body))
+        sent = body.encode(errors="replace")
+        async with await self._connections.post(url, headers, sent) as response:
+            seen.status = response.status
+            seen.content_type = response.headers.get("Content-Type", "").partition(";")[0]
+            return await _read(spec, response, seen)
 
 
 def _address(spec: TargetFile) -> str:
@@ -152,54 +132,45 @@ def _address(spec: TargetFile) -> str:
     return url
 
 
-def _shown(request: httpx2.Request) -> TargetExchange:
-    names = tuple(name.decode() for name, _ in request.headers.raw)
-    body = request.content.decode(errors="replace")
-    return TargetExchange(redacted(str(request.url)), names, redacted(body))
-
-
-async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchange) -> TargetAnswer:
+async def _read(
+    spec: TargetFile, response: aiohttp.ClientResponse, seen: TargetExchange
+) -> TargetAnswer:
     """Reading of an answer.
 
     Raises:
         ResponseError: Its status is no success.
         UnreadAnswerError: It has no reply.
     """
-    status = response.status_code
+    status, parts = response.status, _parts(response, seen)
     if spec.stream and status < 300:
-        return await _read_stream(spec, _lines(response, seen))
-    content = "".join([piece async for piece in _pieces(response, seen)])
+        return await _read_stream(spec, _lines(parts))
+    content = b"".join([part async for part in parts])
+    text = content.decode(json.detect_encoding(content), "replace")
     if status < 300:
-        return _read_told(spec, _json(content, seen.content_type))
+        return _read_told(spec, _json(text, seen.content_type))
     if spec.refused and 400 <= status < 500 and status not in _NEVER_REFUSALS:
-        told = None
-        with suppress(ValueError, RecursionError):
-            told = json.loads(content)
-        if _search(told, "refused", spec.refused):
-            return _read_told(spec, told)
-    raise ResponseError(status, response.headers, content.encode(errors="replace"))
+        with suppress(UnreadAnswerError):
+            told = _json(text, "")
+            if _search(told, "refused", spec.refused):
+                return _read_told(spec, told)
+    raise ResponseError(status, response.headers, content, of_bot=True)
 
 
-async def _pieces(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
-    """The text of an answer, as it comes.
-
-    Raises:
-        UnreadAnswerError: It is longer than any bot's answer.
-    """
-    limit_body(response)
-    async for piece in response.aiter_text():
-        seen.answer += piece[: SHOWN - len(seen.answer)]
-        yield piece
+async def _parts(response: aiohttp.ClientResponse, seen: TargetExchange) -> AsyncIterator[bytes]:
+    """Parts of an answer, as it comes."""
+    async for part in parts_of(response):
+        seen.answer += part[: SHOWN - len(seen.answer)].decode(errors="replace")
+        yield part
 
 
-async def _lines(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[str]:
     """The lines of a stream, ended by line feeds alone: JSON may hold other separators."""
-    rest = ""
-    async for piece in _pieces(response, seen):
-        *whole, rest = (rest + piece).split("\n")
+    rest = b""
+    async for part in parts:
+        *whole, rest = (rest + part).split(b"\n")
         for line in whole:
-            yield line
-    yield rest
+            yield line.decode(errors="replace")
+    yield rest.decode(errors="replace")
 
 
 async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAnswer:

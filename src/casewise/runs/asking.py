@@ -454,7 +454,7 @@ def grade_replies(
     if errors and len(errors) == len(found):
         if isinstance(errors[0], CasewiseError):
             raise errors[0]
-        raise ModelError(model.server.lost or f"{grader}: {failed(errors[0]).plain}")
+        raise ModelError(model.server.lost or f"{grader}: {failed(errors[0]).fault.plain}")
     return [
         one if isinstance(one, Graded) else Graded(Status.ERROR, None, failed(one).message)
         for one in found

@@ -356,7 +356,7 @@ class Maker:
         except FailedRequestError as error:
             self.failures += 1
             if self.failures >= GIVE_UP and not self.answers:
-                raise ModelError(f"{self.plan.options.model}: {error.plain}") from None
+                raise ModelError(f"{self.plan.options.model}: {error.fault.plain}") from None
             faults = (Fault(FAILED, error.message),)
         fields = query.model_dump(exclude={"id"}) | {"tags": self.plan.tags}
         cases = [
