@@ -384,7 +384,6 @@ def test_a_run_stands_for_its_folder(server: FakeServer) -> None:
     assert run.to_polars().row(0, named=True) == {
         "model": MODEL,
         "condition": "binary",
-        "state": "done",
         "judged": 6,
         "total": 6,
         "errors": 0,

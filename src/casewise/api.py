@@ -365,7 +365,6 @@ class Run(Shown):
             {
                 "model": cell.model,
                 "condition": cell.estimate.condition,
-                "state": str(one.state),
                 "judged": one.judged,
                 "total": one.total,
                 "errors": one.errors,
@@ -375,7 +374,7 @@ class Run(Shown):
 
     def to_markdown(self) -> str:
         """The rows as a table, and the failures."""
-        columns = [Column("model"), Column("condition"), Column("state")]
+        columns = [Column("model"), Column("condition")]
         columns += figures(Kind.COUNT, "judged", "total", "errors")
         rows = [Row(list(one.values())) for one in self.records()]
         said = [f"not finished: {line}" for line in self.failures]

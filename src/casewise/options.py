@@ -296,7 +296,7 @@ class RunOptions(ConditionOptions):
     max_connections: Annotated[
         int | None,
         Input(
-            "Requests at once for each model, over all shards. Default: 50, for each process.",
+            "Requests at once for each model, in each shard. Default: 50.",
             PLACE,
             least=1,
         ),
@@ -383,10 +383,6 @@ class StartOptions:
             PLACE,
             "HOST:PORT",
         ),
-    ] = None
-    shard_size: Annotated[
-        int | None,
-        Input("ray: most judgements of a shard. Default: 50 to 1000, by the run.", PLACE, least=1),
     ] = None
     shard_cpus: Annotated[
         float | None,

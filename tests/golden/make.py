@@ -28,7 +28,7 @@ TABLE = """import sys
 from support.golden import *
 keep_table(table_of(Path(sys.argv[1])), Path(sys.argv[2]))"""
 STOPS = {"killed": signal.SIGKILL, "interrupted": signal.SIGINT}
-SHARDS = ("--engine", "ray", "--shard-size", "5")
+SHARDS = ("--engine", "ray")
 ENOUGH = 22
 """Requests after which a run is stopped: of 48."""
 

@@ -22,7 +22,7 @@ from casewise.options import NONE, RunOptions, StartOptions, options_of
 from casewise.sheets import count, money, plural
 
 if TYPE_CHECKING:
-    from casewise.runs import ClusterOptions, Plan
+    from casewise.runs import Plan
 
 
 @grouped
@@ -81,8 +81,9 @@ def run(
         if judged := read_done(plan.cells, folder).judged:
             note(f"{judged:,} of {plan.judgements:,} are judged already, and not asked again")
         return
-    cluster = cluster_of(start)
+    _check_cluster(start)
     _note_plan(plan, folder)
+    cluster = start if start.engine is EngineName.RAY else None
     result = run_with_progress(
         plan.cells, folder, start.max_cost, cluster, same_server=start.same_server
     )
@@ -97,21 +98,15 @@ def new_log_dir() -> Path:
     return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
-def cluster_of(start: StartOptions) -> "ClusterOptions | None":
-    """The cluster of a start; None is this process.
+def _check_cluster(start: StartOptions) -> None:
+    """Refuse options of a cluster without it.
 
     Raises:
-        UsageError: An option of Ray's without it.
+        UsageError: There is one.
     """
-    from casewise.runs import ClusterOptions
-
-    of_ray = ("address", "shard_size", "shard_cpus", "shard_gpus")
-    given = {name: value for name in of_ray if (value := getattr(start, name)) is not None}
-    if start.engine is EngineName.RAY:
-        return ClusterOptions(**given)
-    if given:
-        raise UsageError(f"--{next(iter(given)).replace('_', '-')} is for --engine ray")
-    return None
+    for name in ("address", "shard_cpus", "shard_gpus"):
+        if getattr(start, name) is not None and start.engine is not EngineName.RAY:
+            raise UsageError(f"--{name.replace('_', '-')} is for --engine ray")
 
 
 def _note_plan(plan: "Plan", folder: Path) -> None:

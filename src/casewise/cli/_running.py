@@ -31,13 +31,13 @@ from casewise.cli._console import command_line, err, note, out
 from casewise.cli._main import protocols
 from casewise.errors import CasewiseError, InputError, ModelError
 from casewise.files import address_of, is_elsewhere, quoted
+from casewise.options import StartOptions
 from casewise.sheets import money, plural, terminal
 
 if TYPE_CHECKING:
     from casewise.runs import (
         Budget,
         Cell,
-        ClusterOptions,
         CostEstimate,
         RunResult,
     )
@@ -278,7 +278,7 @@ def run_with_progress(
     cells: Sequence[Cell],
     folder: Path,
     max_cost: float | None,
-    cluster: ClusterOptions | None = None,
+    cluster: StartOptions | None = None,
     *,
     same_server: bool = False,
 ) -> RunResult:
@@ -288,7 +288,7 @@ def run_with_progress(
         cells: Models under conditions whose logs the folder is to hold.
         folder: The folder of logs.
         max_cost: Dollars, if there is a limit.
-        cluster: Cluster that runs it; None is this process.
+        cluster: Options of the cluster that runs it; None is this process.
         same_server: Whether a model at another address than before is the same.
 
     Raises:

@@ -10,7 +10,6 @@ from casewise.runs.asking import grade_replies
 from casewise.runs.cost import Budget, CostEstimate, total
 from casewise.runs.folder import CellState, Done, command_line, make_budget, read_done, resume
 from casewise.runs.loop import (
-    ClusterOptions,
     Observers,
     RunResult,
     check_models,

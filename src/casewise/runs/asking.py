@@ -1,15 +1,20 @@
-"""Drive a protocol with Inspect's models: send what it asks, and make a score of its reading."""
+"""Ask a case: send what its protocol asks, read the answers, and make the log's sample of both."""
 
 import asyncio
 import json
 import logging
 import math
 import typing
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalError, EvalSample
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageTool,
@@ -26,18 +31,22 @@ from casewise.cases import Context, ToolDefinition
 from casewise.contexts import leaf_parameters
 from casewise.errors import CasewiseError, ModelError
 from casewise.logs import (
+    CANCELLED,
     CUT,
     CUT_TURNS,
+    GRADER,
     TURN_DOUBTS,
     TURNS_BY,
     calls_of,
     message_text,
     provider_refused,
+    without_texts,
 )
 from casewise.models.embedded import InProcess
-from casewise.models.faults import failed
+from casewise.models.faults import failed, logged_kind
+from casewise.models.keys import redacted
 from casewise.models.open import ATTEMPT_TIMEOUT_S, check_name, in_own_loop, open_model
-from casewise.models.patience import PatientModel
+from casewise.models.patience import ModelLostError, PatientModel, SampleAttempt
 from casewise.models.target import DECLINED, TargetModel, tell_case
 from casewise.protocols import (
     MAX_TOKENS,
@@ -70,9 +79,101 @@ from casewise.runs.samples import (
     OPENINGS,
     QUERY,
     TURNS,
+    Clients,
+    Piece,
+    scorer_of,
     to_tool,
 )
 from casewise.runs.sampling import WITHOUT_ALTERNATIVES, WITHOUT_LOGPROBS
+
+
+@dataclass(slots=True)
+class _State:
+    """Conversation state of one case; see ``CaseState``."""
+
+    messages: list[ChatMessage]
+    metadata: dict[str, Any]
+    output: ModelOutput = field(default_factory=ModelOutput)
+    store: Store = field(default_factory=Store)
+
+
+async def ask_case(
+    sample: Sample,
+    epoch: int,
+    piece: Piece,
+    clients: Clients,
+    config: GenerateConfig,
+) -> EvalSample | None:
+    """Ask a case, and read the answers; how often a request is repeated, the table of faults says.
+
+    Args:
+        sample: The case.
+        epoch: Its epoch, as the log counts.
+        piece: The cases of the log.
+        clients: Clients of the model and its grader.
+        config: Settings of the requests.
+
+    Returns:
+        The sample as the log holds it; None where no answer came before the model was left.
+    """
+    begun, started = monotonic(), now()
+    cell, under = piece.cell, SampleAttempt()
+    condition, withhold = cell.condition, cell.request.withhold
+    model = under.noted(clients.model)
+    grader = under.noted(clients.grader, is_grader=True) if clients.grader else None
+    assert not isinstance(sample.input, str)
+    state = _State(list(sample.input), sample.metadata or {})
+    score = problem = None
+    try:
+        for client in clients.all:
+            client.server.check()
+        told = {"tools": condition.tools, "tells_context": condition.tells_context}
+        await ask(state, model, condition.protocol, config, samples=cell.draw.samples, **told)
+        clients.model.server.is_proven = True
+        asked = str(sample.target), model, condition.protocol
+        score = await read(state, *asked, cell.request.grader, grader)
+    except ModelLostError:
+        if not under.answers:
+            return None
+        # What they took is counted; its case is asked again.
+        problem = CANCELLED
+    except Exception as error:
+        problem = _message(error, withhold=withhold)
+        if isinstance(error, ModelError) and not clients.model.server.is_proven:
+            # It can't do what the protocol needs: what follows would fail alike.
+            clients.model.server.lose(str(error))
+    kept = EvalSample(
+        id=str(sample.id),
+        epoch=epoch,
+        input=sample.input,
+        target=sample.target,
+        messages=state.messages,
+        output=state.output,
+        scores=None if score is None else {scorer_of(cell): score},
+        metadata=state.metadata,
+        store=dict(state.store.items()),
+        model_usage=under.usage,
+        role_usage={} if (used := under.graders_usage) is None else {GRADER: used},
+        started_at=started,
+        completed_at=now(),
+        total_time=monotonic() - begun,
+        working_time=under.seconds,
+        uuid=uuid4().hex,
+        # Without its traceback, which would hold what was asked.
+        error=problem and EvalError(message=problem, traceback="", traceback_ansi=""),
+    )
+    return without_texts(kept, cell.model) if withhold else kept
+
+
+def _message(error: Exception, *, withhold: bool) -> str:
+    """An error as the log keeps it."""
+    text = redacted(str(error) if isinstance(error, ModelError) else failed(error).message)
+    return logged_kind(text).words if withhold else text
+
+
+def now() -> str:
+    """The time as logs have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class CaseState(typing.Protocol):
@@ -87,55 +188,51 @@ class CaseState(typing.Protocol):
         """Store beside the messages."""
 
 
-Ask = Callable[[CaseState, Model, GenerateConfig], Awaitable[None]]
-"""Function that sends a unit's requests and leaves the answers in its state."""
-
-Read = Callable[[CaseState, str, Model], Awaitable[Score]]
-"""Function that scores the answers in a unit's state, given the intended side ("" if unknown) and
-the model that was asked."""
-
 ANSWERS = "answers"
 """Key in a sample's store of the answers as protocols read them."""
 
 _STOPS = {"max_tokens": Stop.LIMIT, "model_length": Stop.WINDOW}
 
 
-def ask_unit(
+async def ask(
+    state: CaseState,
+    model: Model,
     protocol: Protocol,
+    config: GenerateConfig,
+    *,
     samples: int = 1,
     tools: Sequence[ToolDefinition] = (),
     tells_context: bool = False,
-) -> Ask:
-    """Make the function that sends a unit's requests to a model.
+) -> None:
+    """Send a unit's requests to a model, and leave the answers in the unit's state.
 
     Args:
+        state: State of the unit.
+        model: The model.
         protocol: Protocol of the requests.
+        config: Settings of the requests.
         samples: Answers to each opening.
         tools: Tools that the model may call.
         tells_context: Whether requests to a target may hold the context.
     """
     known = [to_tool(tool) for tool in tools]
     choice: ToolChoice | None = "auto" if known else None
+    opening, answers = list(state.messages), list[Answer]()
+    question = _question(state.metadata, samples)
+    case = {name: state.metadata.get(name) for name in (QUERY, "category")}
+    case[CONTEXT] = state.metadata.get(CONTEXT) if tells_context else None
 
-    async def ask(state: CaseState, model: Model, config: GenerateConfig) -> None:
-        opening, answers = list(state.messages), list[Answer]()
-        question = _question(state.metadata, samples)
-        case = {name: state.metadata.get(name) for name in (QUERY, "category")}
-        case[CONTEXT] = state.metadata.get(CONTEXT) if tells_context else None
+    async def send(request: Request) -> Answer:
+        said = _said(request, state, opening, question)
+        said = tell_case(said, case) if isinstance(model.api, TargetModel) else said
+        output = await model.generate(said, known, choice, config=config)
+        state.messages.append(output.message)
+        state.output = output
+        answers.append(_answer(output, model, logprobs=protocol.candidates > 0))
+        return answers[-1]
 
-        async def send(request: Request) -> Answer:
-            said = _said(request, state, opening, question)
-            said = tell_case(said, case) if isinstance(model.api, TargetModel) else said
-            output = await model.generate(said, known, choice, config=config)
-            state.messages.append(output.message)
-            state.output = output
-            answers.append(_answer(output, model, logprobs=protocol.candidates > 0))
-            return answers[-1]
-
-        await drive(protocol.ask(question), send)
-        state.store.set(ANSWERS, [asdict(one) for one in answers])
-
-    return ask
+    await drive(protocol.ask(question), send)
+    state.store.set(ANSWERS, [asdict(one) for one in answers])
 
 
 def _said(
@@ -160,14 +257,20 @@ def _said(
     return state.messages
 
 
-def read_unit(
+async def read(
+    state: CaseState,
+    intended: str,
+    model: Model,
     protocol: Protocol,
     grader: str | None = None,
     grading: Model | None = None,
-) -> Read:
-    """Make the function that reads the answers to a unit, or has replies graded.
+) -> Score:
+    """Read the answers to a unit, or have its replies graded.
 
     Args:
+        state: State of the unit, with the answers.
+        intended: The intended side; empty if unknown.
+        model: The model that was asked.
         protocol: Protocol that was asked.
         grader: The model that grades, as the log names it; None is the offline reader.
         grading: That model's client.
@@ -177,26 +280,23 @@ def read_unit(
         assert grading is not None
         return await _send_to_grader(request, grading)
 
-    async def read(state: CaseState, intended: str, model: Model) -> Score:
-        question, answers = _question(state.metadata), _answers(state)
-        if protocol.acts:
-            replies = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
-            said = state.messages[: replies[-len(answers)]]
-            question = replace(
-                question,
-                said=tuple((message.role, message_text(message)) for message in said),
-                grader=grader if grading is not None else None,
-            )
-            graded = await drive(protocol.judge(question, answers), send)
-            assert isinstance(graded, tuple)
-            return _graded(graded, state, answers, every=question.every)
-        if protocol.candidates and (pieces := await _pieces(question, model)) is not None:
-            answers = [replace(answer, pieces=pieces) for answer in answers]
-        reading = await drive(protocol.judge(question, answers), send)
-        assert isinstance(reading, Reading)
-        return _judged(reading, intended, state, answers, cut=protocol.is_cut(answers))
-
-    return read
+    question, answers = _question(state.metadata), _answers(state)
+    if protocol.acts:
+        replies = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
+        said = state.messages[: replies[-len(answers)]]
+        question = replace(
+            question,
+            said=tuple((message.role, message_text(message)) for message in said),
+            grader=grader if grading is not None else None,
+        )
+        graded = await drive(protocol.judge(question, answers), send)
+        assert isinstance(graded, tuple)
+        return _graded(graded, state, answers, every=question.every)
+    if protocol.candidates and (pieces := await _pieces(question, model)) is not None:
+        answers = [replace(answer, pieces=pieces) for answer in answers]
+    reading = await drive(protocol.judge(question, answers), send)
+    assert isinstance(reading, Reading)
+    return _judged(reading, intended, state, answers, cut=protocol.is_cut(answers))
 
 
 def _answers(state: CaseState) -> list[Answer]:
@@ -392,22 +492,6 @@ async def _send_to_grader(request: Request, model: Model) -> Answer:
     return _answer(await model.generate(request.prompt, config=config), model)
 
 
-async def grade_with(
-    model: Model,
-    conversation: Conversation,
-    reply: str,
-    context: str | None,
-    request: str | None = None,
-) -> Graded:
-    """Have a model grade one reply; see ``grade_reply``.
-
-    Raises:
-        FailedRequestError: No answer came.
-    """
-    grading = grade_reply(conversation, reply, context, request)
-    return await drive(grading, lambda sent: _send_to_grader(sent, model))
-
-
 def grade_replies(
     grader: str,
     replies: Sequence[
@@ -441,7 +525,8 @@ def grade_replies(
 
         async def grade(place: int) -> Graded:
             async with room:
-                return await grade_with(model, *replies[place])
+                grading = grade_reply(*replies[place])
+                return await drive(grading, lambda sent: _send_to_grader(sent, model))
 
         try:
             grading = map(grade, range(len(replies)))

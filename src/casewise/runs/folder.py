@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError
@@ -44,26 +43,19 @@ from casewise.runs.cost import Budget, Tokens, cost_of, tokens_of
 from casewise.runs.plan import Cell
 
 
-class Stage(StrEnum):
-    """Stage of a model under a condition."""
-
-    DONE = "done"
-    PARTLY = "partly"
-    NOT_BEGUN = "not begun"
-
-
 @dataclass(frozen=True, slots=True)
 class CellState:
     """State of one model under one condition."""
 
-    state: Stage
-    judged: int
     total: int
     """Judgements asked for: cases, as often as each is asked."""
+    judged: int = 0
+    done: bool = False
+    """True if nothing need be asked any more."""
     tokens: Tokens = field(default_factory=dict)
     """Tokens by model; a grader's stand under its own name."""
     kinds: Mapping[FaultKind, int] = field(default_factory=dict)
-    """Number of cases that ended in an error, and stay so, by kind."""
+    """Number of cases that ended in an error, by kind."""
     finished: Set[Asked] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
@@ -85,7 +77,7 @@ class Done:
     """States in the order of the cells."""
 
     def errors(self, cells: Sequence[Cell]) -> FaultCounts:
-        """Number of cases whose errors stay, by model and kind."""
+        """Number of cases that ended in an error, by model and kind."""
         counts: FaultCounts = Counter()
         for cell, state in zip(cells, self.states, strict=True):
             counts.update({(cell.model, kind): number for kind, number in state.kinds.items()})
@@ -123,11 +115,6 @@ def read_done(cells: Sequence[Cell], folder: Path) -> Done:
     return Done(tuple(_state(cell, runs_of(headers.get(cell.identity, []))) for cell in cells))
 
 
-def title_of(header: LogHeader) -> str:
-    """A log's model, condition and data set."""
-    return f"{header.condition.title} over {header.metadata.get('dataset')}"
-
-
 def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
     """Make a budget that counts what earlier starts spent.
 
@@ -151,30 +138,32 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
 
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
     states = [_state_of(run, cell) for run in runs]
-    begun = CellState(Stage.NOT_BEGUN, 0, cell.judgements)
-    return max(states, key=lambda one: (one.judged, one.state is Stage.DONE), default=begun)
+    begun = CellState(cell.judgements)
+    return max(states, key=lambda one: (one.judged, one.done), default=begun)
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     ids = set(cell.condition.sample_ids)
-    finished, kinds = set[Asked](), Counter[FaultKind]()
+    finished, kinds, judged = set[Asked](), Counter[FaultKind](), 0
     logs = [list(read_records(header)) for header in run.logs]
     counted = counting([outcomes_of(*one) for one in zip(run.logs, logs, strict=True)])
     for records, outcomes in zip(logs, counted, strict=True):
         for one in records:
             asked = one.case, one.epoch
-            outcome = outcomes.get(asked, Outcome.OPEN)
+            outcome = outcomes.get(asked)
             # Another start may have had more cases, and more epochs.
-            is_wanted = one.case in ids and one.epoch <= cell.request.epochs
-            if is_wanted and outcome is not Outcome.OPEN:
+            if outcome is None or one.case not in ids or one.epoch > cell.request.epochs:
+                continue
+            judged += outcome is Outcome.JUDGED
+            if outcome is not Outcome.OPEN:
                 finished.add(asked)
-                if one.error is not None:
-                    kinds[logged_kind(one.error)] += 1
-    judged, done = len(finished) - kinds.total(), len(finished) >= cell.judgements
+            if one.error is not None:
+                kinds[logged_kind(one.error)] += 1
+    done = len(finished) >= cell.judgements
     return CellState(
-        state=Stage.DONE if done else Stage.PARTLY if judged else Stage.NOT_BEGUN,
-        judged=judged,
         total=cell.judgements,
+        judged=judged,
+        done=done,
         tokens=_sum_of(tokens_of(one.usage) for records in logs for one in records),
         kinds=kinds,
         # Over millions it would take gigabytes, for nothing.
@@ -258,7 +247,8 @@ def resume(
             if not run.complete and _holds_answers(run.logs):
                 command = recorded_line(run.logs, folder) or "start it with its own options"
                 raise UsageError(
-                    f"{where} holds a run that was stopped ({title_of(run.first)}), and nothing of "
+                    f"{where} holds a run that was stopped ({run.condition.title} over "
+                    f"{run.first.metadata.get('dataset')}), and nothing of "
                     f"this one. To go on with that: {command}; for this one, give another --log-dir"
                 )
     addressed, opened = list[Cell](), dict[str, str]()

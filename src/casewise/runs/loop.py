@@ -4,13 +4,10 @@ import asyncio
 import contextvars
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
 from typing import Any
-from uuid import uuid4
 
 from inspect_ai.dataset import Sample
 from inspect_ai.log import (
@@ -21,34 +18,29 @@ from inspect_ai.log import (
     EvalSample,
     EvalStats,
 )
-from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage
-from inspect_ai.scorer import Score
-from inspect_ai.util import Store
+from inspect_ai.model import Model, ModelUsage
 
 from casewise.errors import ModelError, UsageError
 from casewise.files import address_of, is_elsewhere
-from casewise.logs import CANCELLED, GRADER, LogStatus, LogWriter, without_texts
+from casewise.logs import CANCELLED, LogStatus, LogWriter
 from casewise.models.embedded import WINDOW, InProcess
 from casewise.models.faults import (
     FaultCounts,
     FaultObserver,
-    failed,
     first_within,
-    logged_kind,
     printable,
 )
-from casewise.models.keys import make_redactor, redacted
+from casewise.models.keys import make_redactor
 from casewise.models.open import check_all, in_own_loop
 from casewise.models.patience import (
     BATCHED_AT_ONCE,
     CONNECTIONS,
     UNREACHABLE_S,
-    ModelLostError,
-    SampleAttempt,
     Watch,
 )
+from casewise.options import StartOptions
 from casewise.protocols import Status
-from casewise.runs.asking import ask_unit, read_unit
+from casewise.runs.asking import ask_case, now
 from casewise.runs.cost import Budget, SpentError, tokens_of
 from casewise.runs.folder import (
     Done,
@@ -69,7 +61,6 @@ from casewise.runs.samples import (
     make_spec,
     open_clients,
     open_pieces,
-    scorer_of,
 )
 
 Observer = Callable[[Status], None]
@@ -91,30 +82,18 @@ class Observers:
     cluster."""
 
 
-@dataclass(slots=True)
-class _State:
-    """Conversation state of one case; see ``CaseState``."""
-
-    messages: list[ChatMessage]
-    metadata: dict[str, Any]
-    output: ModelOutput = field(default_factory=ModelOutput)
-    store: Store = field(default_factory=Store)
-
-
 @dataclass(frozen=True, slots=True)
 class PieceResult:
     """Result of a piece."""
 
-    statuses: tuple[Status, ...] = ()
-    """Status of each case that was asked on another node."""
-    errors: FaultCounts = field(default_factory=Counter)
-    """Cases that ended in an error, by model and kind."""
-    faults: FaultCounts = field(default_factory=Counter)
-    """Faults of its requests on another node, by model and kind."""
     failure: str | None = None
     """Reason why not all of it was judged; None where it was."""
-    given_up: str | None = None
-    """Reason why its model can't be used at all; None if it can."""
+    lost: bool = False
+    """True if its model can't be used at all."""
+    statuses: tuple[Status, ...] = ()
+    """Status of each case that was asked on another node."""
+    faults: FaultCounts = field(default_factory=Counter)
+    """Faults of its requests on another node, by model and kind."""
 
 
 class PieceRun:
@@ -136,22 +115,16 @@ class PieceRun:
         observe: Observer,
         budget: Budget | None = None,
     ) -> None:
-        cell = piece.cell
-        condition = cell.condition
         self.piece = piece
         self.clients = clients
         self.config = make_config(piece, clients.model)
         self.log: EvalLog | None = None
         """The log without samples; None until it is ended."""
-        self._judged = 0
-        self.errors: FaultCounts = Counter()
-        """Cases that ended in an error, by model and kind."""
         self._folder = folder
         self._observe, self._budget = observe, budget
-        tells, samples = condition.tells_context, cell.draw.samples
-        self._ask = ask_unit(condition.protocol, samples, condition.tools, tells)
         self._writer: LogWriter | None = None
         self._left = piece.size
+        self._judged = self._failed = 0
         self._error: EvalError | None = None
         self._stats = EvalStats()
 
@@ -163,12 +136,27 @@ class PieceRun:
             OSError: The log can't be written.
         """
         if self._error is None:
-            kept = await self._judge(sample, epoch)
+            writer = self._open()
+            kept = await self._ask_within_budget(sample, epoch)
             if kept is not None:
-                self._open().add(kept)
+                self._count(kept)
+                writer.add(kept)
         self._left -= 1
         if not self._left:
-            self.end("success" if self._error is None and self.given_up is None else "error")
+            self.end("success" if self._error is None and self._lost is None else "error")
+
+    async def _ask_within_budget(self, sample: Sample, epoch: int) -> EvalSample | None:
+        asked = sample, epoch, self.piece, self.clients, self.config
+        if self._budget is None:
+            return await ask_case(*asked)
+        await self._budget.admit()
+        kept = None
+        try:
+            kept = await ask_case(*asked)
+        finally:
+            used = {} if kept is None else tokens_of(kept.model_usage)
+            self._budget.end(used, judged=kept is not None and kept.error is None)
+        return kept
 
     def end(self, status: LogStatus) -> None:
         """End the log; a second call does nothing.
@@ -178,7 +166,7 @@ class PieceRun:
         """
         if self.log is None:
             writer = self._open()
-            self._stats.completed_at = _now()
+            self._stats.completed_at = now()
             error = self._error if status == "error" else None
             results = EvalResults(total_samples=self.piece.size, completed_samples=self._judged)
             self.log = writer.finish(status, results, self._stats, error)
@@ -191,7 +179,7 @@ class PieceRun:
     def _open(self) -> LogWriter:
         """Writer of the log, which is begun when its first case is asked."""
         if self._writer is None:
-            self._stats.started_at = _now()
+            self._stats.started_at = now()
             spec = make_spec(self.piece, self.clients.model)
             self._writer = LogWriter(
                 f"{self._folder}/{file_name(spec)}",
@@ -202,129 +190,36 @@ class PieceRun:
         return self._writer
 
     @property
-    def given_up(self) -> str | None:
+    def _lost(self) -> str | None:
         """Reason why its model can't be used any more; None if it can."""
-        lost = (client.server.lost for client in self.clients.all)
-        return next(filter(None, lost), None)
-
-    @property
-    def failure(self) -> str | None:
-        """Reason why not all of it was judged; None where it was."""
-        if self.given_up is not None or self.log is None or self.log.status == "success":
-            return self.given_up
-        why = printable(self.log.error.message) if self.log.error else self.log.status
-        return f"{self.piece.cell.model}: {why}"
+        return next(filter(None, (client.server.lost for client in self.clients.all)), None)
 
     @property
     def result(self) -> PieceResult:
-        """Its result so far, without what the observers of its process see of it."""
-        return PieceResult(errors=self.errors, failure=self.failure, given_up=self.given_up)
+        """Its result so far."""
+        if self._lost is not None or self.log is None or self.log.status == "success":
+            return PieceResult(self._lost, self._lost is not None)
+        why = printable(self.log.error.message) if self.log.error else self.log.status
+        return PieceResult(f"{self.piece.cell.model}: {why}")
 
-    async def _judge(self, sample: Sample, epoch: int) -> EvalSample | None:
-        """Ask a case; how often a request is repeated, the table of faults says.
-
-        Returns:
-            The sample; None where no answer came before its model was left.
-        """
-        self._open()
-        begun, started = monotonic(), _now()
-        under = SampleAttempt()
-        assert not isinstance(sample.input, str)
-        state = _State(list(sample.input), sample.metadata or {})
-        outcome: Score | EvalError
-        try:
-            outcome = await self._ask_and_read(sample, state, under)
-        except SpentError:
-            raise
-        except ModelLostError:
-            if not under.answers:
-                return None
-            # What they took is counted; its case is asked again.
-            outcome = EvalError(message=CANCELLED, traceback="", traceback_ansi="")
-        except Exception as error:
-            outcome = _error(error, withhold=self.piece.cell.request.withhold)
-            self._observe(Status.ERROR)
-            server = self.clients.model.server
-            if isinstance(error, ModelError) and not server.is_proven:
-                # It can't do what the protocol needs: what follows would fail alike.
-                server.lose(str(error))
-        self._count(outcome, under)
-        is_judged = isinstance(outcome, Score)
-        sampled = EvalSample(
-            id=str(sample.id),
-            epoch=epoch,
-            input=sample.input,
-            target=sample.target,
-            messages=state.messages,
-            output=state.output,
-            scores={scorer_of(self.piece.cell): outcome} if isinstance(outcome, Score) else None,
-            metadata=state.metadata,
-            store=dict(state.store.items()),
-            model_usage=under.usage,
-            role_usage={GRADER: used} if (used := under.graders_usage) is not None else {},
-            started_at=started,
-            completed_at=_now(),
-            total_time=monotonic() - begun,
-            working_time=under.seconds,
-            uuid=uuid4().hex,
-            error=None if is_judged else outcome,
-        )
-        if self.piece.cell.request.withhold:
-            return without_texts(sampled, self.piece.cell.model)
-        return sampled
-
-    async def _ask_and_read(self, sample: Sample, state: _State, under: SampleAttempt) -> Score:
-        clients, cell = self.clients, self.piece.cell
-        for client in clients.all:
-            client.server.check()
-        if self._budget is not None:
-            await self._budget.admit()
-        judged = False
-        try:
-            model = under.noted(clients.model)
-            grader = under.noted(clients.grader, is_grader=True) if clients.grader else None
-            await self._ask(state, model, self.config)
-            clients.model.server.is_proven = True
-            read = read_unit(cell.condition.protocol, cell.request.grader, grader)
-            score = await read(state, str(sample.target), model)
-            judged = True
-        finally:
-            if self._budget is not None:
-                self._budget.end(tokens_of(under.usage), judged=judged)
-        self._observe(Status((score.metadata or {})["status"]))
-        return score
-
-    def _count(self, outcome: Score | EvalError, under: SampleAttempt) -> None:
+    def _count(self, kept: EvalSample) -> None:
         """Count the outcome and the tokens of a case, for the header."""
-        _add(self._stats.model_usage, under.usage)
-        if (used := under.graders_usage) is not None:
-            _add(self._stats.role_usage, {GRADER: used})
-        if isinstance(outcome, Score):
+        _add(self._stats.model_usage, kept.model_usage)
+        _add(self._stats.role_usage, kept.role_usage)
+        if kept.error is None:
             self._judged += 1
-            return
-        if outcome.message == CANCELLED:
-            return
-        self.errors[self.piece.cell.model, logged_kind(outcome.message)] += 1
-        if self.errors.total() >= FAIL_ON_ERROR * self.piece.size and self._error is None:
-            self._error = outcome
+            (score,) = (kept.scores or {}).values()
+            self._observe(Status((score.metadata or {})["status"]))
+        elif kept.error.message != CANCELLED:
+            self._failed += 1
+            self._observe(Status.ERROR)
+            if self._failed >= FAIL_ON_ERROR * self.piece.size and self._error is None:
+                self._error = kept.error
 
 
 def _add(sums: dict[str, ModelUsage], usage: Mapping[str, ModelUsage]) -> None:
     for model, used in usage.items():
         sums[model] = sums[model] + used if model in sums else used
-
-
-def _error(error: Exception, *, withhold: bool) -> EvalError:
-    """An error as the log keeps it: without its traceback, which would hold what was asked."""
-    message = str(error) if isinstance(error, ModelError) else failed(error).message
-    message = redacted(message)
-    if withhold:
-        message = logged_kind(message).words
-    return EvalError(message=message, traceback="", traceback_ansi="")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 AHEAD = 2
@@ -422,35 +317,22 @@ async def _ask_model(runs: Sequence[PieceRun]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """A Ray cluster, and the processors that each piece takes of it."""
-
-    address: str | None = None
-    """Address of its head; None starts a cluster on this machine, for the length of the run."""
-    shard_size: int | None = None
-    """Most judgements of a piece; None goes by the size of the run and of the cluster."""
-    shard_cpus: float | None = None
-    """CPUs of a piece; None is 1, or all of a node's for a model loaded there without a GPU."""
-    shard_gpus: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class RunResult:
     """Result of a run."""
 
     logs: tuple[Path, ...]
     """The logs of its models and conditions, those of earlier starts included."""
-    failures: tuple[str, ...] = ()
+    failures: tuple[str, ...]
     """Failures, each with its model and reason; the cap, where the run stopped there."""
-    capped: bool = False
+    capped: bool
     """True if it stopped because the money was spent."""
-    faults: FaultCounts = field(default_factory=Counter)
+    faults: FaultCounts
     """Faults of requests, by model and kind; most are followed by an answer."""
-    errors: FaultCounts = field(default_factory=Counter)
+    errors: FaultCounts
     """Cases that ended in an error, by model and kind."""
-    judged: int = 0
+    judged: int
     """Judgements that the folder holds of the plan."""
-    planned: int = 0
+    planned: int
     """Judgements of the plan."""
 
     @property
@@ -485,7 +367,7 @@ def run_cells(
     folder: Path,
     *,
     budget: Budget | None = None,
-    cluster: ClusterOptions | None = None,
+    cluster: StartOptions | None = None,
     observers: Observers | None = None,
     unreachable_s: float = UNREACHABLE_S,
 ) -> RunResult:
@@ -495,7 +377,7 @@ def run_cells(
         cells: Models under conditions; no two may be the same.
         folder: Folder of the logs.
         budget: Cap on the cost; None is no cap.
-        cluster: Cluster to run on; None is this process.
+        cluster: Options of the cluster to run on; None is this process.
         observers: Callbacks while it runs.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up; on a cluster always the usual.
@@ -519,29 +401,26 @@ def run_cells(
         if cluster is None:
             results = _run_here(cells, clients, done, folder, budget, observers)
         else:
-            results = _run_on_cluster(cells, done, folder, observers, cluster)
+            from casewise.runs.ray import run_on_cluster
+
+            results = run_on_cluster(cells, done, folder, observers.judgement, cluster)
+        end = read_done(cells, folder)
+        if not end.judged and (lost := dict.fromkeys(one.failure for one in results if one.lost)):
+            raise ModelError("\n".join(map(str, lost)))
         failures = dict.fromkeys(one.failure for one in results if one.failure is not None)
-        given_up = dict.fromkeys(one.given_up for one in results if one.given_up is not None)
         capped = budget is not None and budget.stopped
-        if budget is not None and capped:
-            failures = {budget.reason: None}
-        now = read_done(cells, folder)
-        if given_up and not now.judged:
-            raise ModelError("\n".join(given_up))
-        faults = sum((result.faults for result in results), watch.counts)
-        errors = sum((result.errors for result in results), done.errors(cells))
         return RunResult(
             logs_of(cells, folder),
-            tuple(failures),
+            (budget.reason,) if budget is not None and capped else tuple(failures),
             capped,
-            faults,
-            errors,
-            now.judged,
+            sum((result.faults for result in results), watch.counts),
+            end.errors(cells),
+            end.judged,
             sum(cell.judgements for cell in cells),
         )
 
 
-def _open_pieces(cells: Sequence[Cell], done: Done, size: Callable[[Cell], int]) -> list[Piece]:
+def all_open_pieces(cells: Sequence[Cell], done: Done, size: Callable[[Cell], int]) -> list[Piece]:
     """Pieces of all cells that are still to ask, by the size of a cell's pieces."""
     return [
         piece
@@ -562,31 +441,7 @@ def _run_here(
     size = LARGEST_FAR if is_elsewhere(folder) else LARGEST
     runs = [
         PieceRun(piece, clients[piece.order], address_of(folder), observers.judgement, budget)
-        for piece in _open_pieces(cells, done, lambda _: size)
+        for piece in all_open_pieces(cells, done, lambda _: size)
     ]
     ask_all(runs, observers.stop)
     return [run.result for run in runs if run.log is not None]
-
-
-def _run_on_cluster(
-    cells: Sequence[Cell],
-    done: Done,
-    folder: Path,
-    observers: Observers,
-    options: ClusterOptions,
-) -> list[PieceResult]:
-    """Run the open cases on a cluster."""
-    left = sum(state.total - state.judged for state in done.states)
-    results = []
-    from casewise.runs.ray import connected
-
-    with connected(options) as cluster:
-        pieces = _open_pieces(cells, done, lambda cell: cluster.piece_size(cell, left))
-        log_dir = folder if is_elsewhere(folder) else folder.resolve()
-        # Closed while there is a cluster: what runs there is stopped.
-        with closing(cluster.run(pieces, log_dir)) as ended:
-            for result in ended:
-                results.append(result)
-                for status in result.statuses:
-                    observers.judgement(status)
-    return results

@@ -44,7 +44,7 @@ from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Watch
 from casewise.protocols import Opening, RunCondition, Script, grader_version
 from casewise.runs.condition import Condition, script_id, unit_id
-from casewise.runs.folder import MADE_WITH, CellState, Stage, command_line, is_command
+from casewise.runs.folder import MADE_WITH, CellState, command_line, is_command
 from casewise.runs.plan import Cell
 from casewise.runs.sampling import DrawSettings, setting_parts
 
@@ -255,7 +255,7 @@ def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator
         state: Progress of earlier starts.
         size: Most judgements of a piece.
     """
-    if state.state is Stage.DONE:
+    if state.done:
         return
     ids = cell.condition.sample_ids
     metadata = task_metadata(cell.condition, cell.sampling, cell.draw)

@@ -18,7 +18,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.cases import ToolDefinition
-from casewise.choices import PROTOCOL, Sampling, grading_model
+from casewise.choices import Sampling, grading_model
 from casewise.errors import UsageError
 from casewise.logs import GRADER, TARGETS
 from casewise.models.chat import ChatCompletions
@@ -27,7 +27,7 @@ from casewise.models.open import OURS
 from casewise.models.target import TargetModel
 from casewise.options import ConditionOptions, RunOptions, read, takes
 from casewise.protocols import find_protocol
-from casewise.runs.asking import Ask, ask_unit, read_unit
+from casewise.runs import asking
 from casewise.runs.condition import Condition, make_condition
 from casewise.runs.plan import runs_of
 from casewise.runs.samples import grader_metadata, samples_of, task_metadata
@@ -58,8 +58,10 @@ def respond(asked: dict[str, Any]) -> Task:
     return _task(
         condition,
         draw,
-        solver=converse(
-            run.protocol, [tool.model_dump() for tool in condition.tools], condition.tells_context
+        solver=ask(
+            run.protocol,
+            tools=[tool.model_dump() for tool in condition.tools],
+            tells_context=condition.tells_context,
         ),
         scorer=grade_reply(run.grader, run.protocol),
         model_roles={GRADER: run.grading_model} if run.grading_model is not None else None,
@@ -105,31 +107,25 @@ def _task(
 
 
 @solver
-def ask(protocol: str = PROTOCOL, samples: int = 1) -> Solver:
-    """The solver of ``casewise/judge``; see ``ask_unit``."""
-    return _solve_by(ask_unit(find_protocol(protocol), samples))
-
-
-@solver
-def converse(
-    protocol: str = ACTS, tools: Sequence[dict[str, Any]] = (), tells_context: bool = False
+def ask(
+    protocol: str,
+    samples: int = 1,
+    tools: Sequence[dict[str, Any]] = (),
+    tells_context: bool = False,
 ) -> Solver:
-    """The solver of ``casewise/respond``; see ``ask_unit``.
+    """The solver of both tasks; see ``casewise.runs.asking.ask``.
 
     Args:
         protocol: Name of the protocol.
+        samples: Answers to each opening.
         tools: Definitions of tools, as chat formats write them.
         tells_context: Whether requests to a target may hold the context.
     """
     known = [ToolDefinition.model_validate(tool) for tool in tools]
-    return _solve_by(ask_unit(find_protocol(protocol), 1, known, tells_context))
-
-
-def _solve_by(ask: Ask) -> Solver:
-    """Inspect's solver for a protocol."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        await ask(state, get_model(), GenerateConfig())
+        asked = state, get_model(), find_protocol(protocol), GenerateConfig()
+        await asking.ask(*asked, samples=samples, tools=known, tells_context=tells_context)
         return state
 
     return solve
@@ -158,10 +154,9 @@ def _means(*names: str) -> dict[str, list[Metric]]:
 @scorer(metrics=_means("read", "says_safe", "as_intended"))
 def read_answers(protocol: str) -> Scorer:
     """Read the answers to a case under a protocol, in English and in the language of the case."""
-    read = read_unit(find_protocol(protocol))
 
     async def score(state: TaskState, target: Target) -> Score:
-        return await read(state, target.text, get_model())
+        return await asking.read(state, target.text, get_model(), find_protocol(protocol))
 
     return score
 
@@ -172,8 +167,8 @@ def grade_reply(grader: str | None = None, protocol: str = ACTS) -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         model = get_model(role=GRADER) if grading_model(grader) is not None else None
-        read = read_unit(find_protocol(protocol), grader, model)
-        return await read(state, target.text, get_model())
+        asked = target.text, get_model(), find_protocol(protocol)
+        return await asking.read(state, *asked, grader, model)
 
     return score
 
