@@ -151,3 +151,11 @@ def test_a_script_goes_on_after_a_call(cli: Cli, tmp_path: Path) -> None:
     table = cw.judgements(tmp_path / "logs")
     scripted = table.filter(table["case_id"].str.starts_with("script:")).sort("case_id")
     assert scripted["response_class"].to_list() == ["tool_call", "refusal"]
+
+
+def test_a_template_without_its_context_is_noted(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("Is {query} safe in {context}? Answer in JSON.", "utf-8")
+    command = ("run", "--protocol", "binary", "--prompt", "own.txt", "--dry-run", "--delivery")
+    noted = "{context} is left empty under --delivery none"
+    assert cli.ok(*command, "judge,none").stderr.count(noted) == 1
+    assert noted not in cli.ok(*command, "judge").stderr

@@ -261,8 +261,9 @@ def test_a_context_reaches_a_bot_by_its_deployer_alone(cli: Cli, tmp_path: Path)
         body |= {"text": "{query} {context.sender}"}
         target = write_channels(tmp_path, server, url=f"{server.root}/chat", body=body)
         options = ("--cases", "channels.yaml", "--limit", "1")
-        run(cli, target, *options, "--delivery", "none")
-        run(cli, target, *options)
+        noted = "{context} is left empty under --delivery none; --delivery system fills it"
+        assert noted in run(cli, target, *options, "--delivery", "none")
+        assert "left empty" not in run(cli, target, *options)
     (_, _, without), (_, _, told_of) = server.asked
     bare, sent = server.requests
     query = sent["m"][0]["content"]

@@ -190,14 +190,25 @@ class Condition:
     @property
     def notes(self) -> list[str]:
         """Notes to read before the run starts."""
-        if self.ablation is None:
-            return []
-        total = len(self.ablation.cases)
-        return [
-            f"{name!r} stands in {total - count} of {total} contexts; the others stay as they are"
-            for name, count in self.ablation.missing.items()
-            if count
-        ]
+        notes = []
+        if isinstance(self.prompts, Prompts) and self.delivery is Delivery.NONE:
+            template = self.prompts.without_context
+            if "context" in template.fields and self.has_contexts:
+                notes = [f"{template.version}: {{context}} is left empty under --delivery none"]
+        if self.ablation is not None:
+            total = len(self.ablation.cases)
+            notes += [
+                f"{name!r} stands in {total - count} of {total} contexts; the others stay as they "
+                "are"
+                for name, count in self.ablation.missing.items()
+                if count
+            ]
+        return notes
+
+    @property
+    def has_contexts(self) -> bool:
+        """Tell whether any case has a context."""
+        return any(case.context is not None for case in self.data.cases)
 
 
 def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Condition:

@@ -19,7 +19,6 @@ from casewise.logs import (
     OURS,
     REDACTED,
     RUNNING,
-    TARGETS,
     Asked,
     LoggedRun,
     LogHeader,
@@ -254,7 +253,7 @@ def resume(
     addressed, opened = list[Cell](), dict[str, str]()
     for key, cell in planned.items():
         # Another target of the name is another file, and is asked anew.
-        model = None if cell.model.startswith(f"{TARGETS}/") else cell.model
+        model = None if cell.is_target else cell.model
         before = [
             header
             for header, other in held

@@ -338,7 +338,20 @@ class Cell:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes to read beforehand."""
-        return (*self.condition.notes, *([BATCH_NOTE] if self.request.batch else []))
+        notes = [*self.condition.notes, *([BATCH_NOTE] if self.request.batch else [])]
+        if self.is_target and self.condition.has_contexts and not self.condition.tells_context:
+            target = open_again(self.request.model_arg)
+            if target.tells_context:
+                notes.append(
+                    f"{target.given}: {{context}} is left empty under --delivery "
+                    f"{self.condition.delivery}; --delivery system fills it"
+                )
+        return tuple(notes)
+
+    @property
+    def is_target(self) -> bool:
+        """Tell whether the model is a bot of a person's own."""
+        return self.model.startswith(f"{TARGETS}/")
 
 
 @dataclass(frozen=True, slots=True)
