@@ -127,8 +127,15 @@ async def ask_case(
     try:
         for client in clients.all:
             client.server.check()
-        told = {"tools": condition.tools, "tells_context": condition.tells_context}
-        await ask(state, model, condition.protocol, config, samples=cell.draw.samples, **told)
+        await ask(
+            state,
+            model,
+            condition.protocol,
+            config,
+            samples=cell.draw.samples,
+            tools=condition.tools,
+            tells_context=condition.tells_context,
+        )
         clients.model.server.is_proven = True
         asked = str(sample.target), model, condition.protocol
         score = await read(state, *asked, cell.request.grader, grader)
