@@ -10,7 +10,7 @@ SEAM = {"casewise", "casewise.errors"}
 """What tests may import of ours: what users do. All else they reach by commands, files and HTTP."""
 
 UNITS = {
-    "tests/analyses": {"casewise.analyses"},
+    "tests/analyses": {"casewise.results"},
     "tests/statistics": {"casewise.statistics", "casewise.measures"},
     "tests/protocols": {"casewise.protocols"},
     "tests/cases": {"casewise.cases"},
