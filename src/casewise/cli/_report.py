@@ -162,8 +162,8 @@ def report(
     for path in wanted:
         with working(f"writing {path}"):
             reporting.write_report(overview, path, title=title, reveal=reveal, trend=trend)
-        runs, cases_shown = len(overview.scores), len(overview.browser.cases)
-        note(f"{path}: {plural(runs, 'run')}, {plural(cases_shown, 'case')}")
+        runs, judged = len(overview.scores), overview.scores.table["case_id"].n_unique()
+        note(f"{path}: {plural(runs, 'run')}, {plural(judged, 'case')}")
 
 
 def _wanted(out: Path) -> list[Path]:
@@ -180,7 +180,7 @@ def _wanted(out: Path) -> list[Path]:
 
 
 def _note_missing(overview: results.Overview) -> None:
-    missing = overview.browser.cases["query"].null_count()
+    missing = len(set(overview.scores.table["case_id"]) - overview.cases.keys())
     if missing:
         note(
             f"note: the texts of {missing} cases are not in what was read; --cases names the file "

@@ -18,7 +18,7 @@ LOG_DIR = "repeat"
 def evaluation_card(overview: Overview) -> str:
     """A card in Markdown, the same for the same inputs, without any text of a case or an answer."""
     text = "\n\n".join(_blocks(overview))
-    for one in overview.browser.runs:
+    for one, _ in overview.scores.runs:
         for name in filter(None, (one.model, one.place)):
             text = text.replace(escape(name), escape(without_paths(name)))
     asked = dict.fromkeys(one.command for one in overview.records if one.command)
@@ -40,8 +40,10 @@ def _blocks(overview: Overview) -> Iterator[str]:
         f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "
         "query. One part of a safety evaluation, and no certificate."
     )
-    if found := overview.browser.failures()[:CASES]:
-        yield markdown(cases_table(found))
+    new = [each for one in overview.comparisons for each in one.failures]
+    new.sort(key=lambda one: -(one.distance or 0))
+    if found := new[:CASES] or overview.scores.failures(CASES):
+        yield markdown(cases_table(found, "Newly wrong" if new else "Worst cases"))
     yield from (as_markdown(one) for one in overview.scores.analyses if one.lines)
     notes = [*plain_notes(overview.notes), *remarks(overview.scores)]
     yield "\n".join(["## Notes", "", *(f"- {escape(note)}" for note in notes)])

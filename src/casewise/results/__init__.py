@@ -25,9 +25,18 @@ from casewise.results.failures import (
     deed,
     group_titles,
     label_clause,
+    make_browser,
     people_clause,
 )
-from casewise.results.overview import Overview, make_overview
+from casewise.results.overview import (
+    NO_TREND,
+    DatedRun,
+    Overview,
+    Trend,
+    dated_runs,
+    leading,
+    make_overview,
+)
 from casewise.results.score import (
     Result,
     Score,
@@ -39,7 +48,6 @@ from casewise.results.score import (
     score_table,
     score_together,
 )
-from casewise.results.trend import NO_TREND, DatedRun, Trend, dated_runs, leading
 from casewise.results.verdict import (
     Figure,
     Verdict,

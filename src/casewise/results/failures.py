@@ -1,8 +1,9 @@
 """Every case and what each run said of it; the answers that count as wrong, in words too."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import polars as pl
 
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.choices import FailureGroup
-from casewise.judgements import conditions
 from casewise.measures import Scoring, label_fields, make_answers
 from casewise.protocols import RunCondition
 from casewise.results.verdict import first_upper, mistake_verbs, run_wording
@@ -59,9 +59,6 @@ OF_BROWSED_CASE = (
 )
 """Columns of a case that the browser shows."""
 
-Changes = Iterable[tuple[RunCondition, RunCondition]]
-"""Runs before and after."""
-
 
 @dataclass(frozen=True, slots=True)
 class Browser:
@@ -81,43 +78,8 @@ class Browser:
     ``said`` (verdict, or class of the reply), ``p_safe``, ``doubt``, ``right`` (1, 0 or between),
     ``distance``, ``answer``, ``explanation``, ``error``, ``before`` (what the run before said) and
     ``groups`` (names, a space between)."""
-    changes: tuple[tuple[int, int], ...] = ()
-    """Places of runs before and after."""
-
-    def after(self, changes: Changes) -> "Browser":
-        """The same with what changed between runs, each before and after, and no other changes."""
-        places = {condition: place for place, condition in enumerate(self.runs)}
-        return self._after([(places[a], places[b]) for a, b in changes if {a, b} <= places.keys()])
-
-    def _after(self, changes: Sequence[tuple[int, int]]) -> "Browser":
-        """Mark what counts as wrong, and what changed. A run is after the first that it is after.
-
-        Args:
-            changes: Places of runs before and after.
-        """
-        first = {after: before for before, after in reversed(changes)}
-        keys = ["other", "case", "epoch"]
-        other = pl.col("run").replace_strict(first, default=None, return_dtype=pl.Int32)
-        plain = self.judgements.drop("before", "groups", strict=False)
-        before = plain.select(
-            pl.col("run").alias("other"),
-            *("case", "epoch", pl.col("said").alias("before"), pl.col("right").alias("was")),
-        )
-        table = plain.with_columns(other.alias("other")).join(
-            before.unique(keys, keep="first"), on=keys, how="left", maintain_order="left"
-        )
-        label = self.cases["label"].gather(table["case"])
-        wrong = pl.col("right") == 0
-        members = {
-            FailureGroup.REFUSES: wrong & (label == 1),
-            FailureGroup.ANSWERS: wrong & (label == 0),
-            FailureGroup.NEW: wrong & (pl.col("was") == 1),
-            FailureGroup.MENDED: (pl.col("right") == 1) & (pl.col("was") == 0),
-        }
-        names = [pl.when(member).then(pl.lit(str(name))) for name, member in members.items()]
-        groups = pl.concat_str(names, separator=" ", ignore_nulls=True).replace("", None)
-        marked = table.with_columns(groups.alias("groups")).drop("other", "was")
-        return replace(self, judgements=marked, changes=tuple(changes))
+    has_changes: bool
+    """Tell whether some runs stand after others."""
 
     def failures(self, group: FailureGroup | None = None) -> list[Failure]:
         """Failures of a group, or every answer that counts as wrong; furthest from people first."""
@@ -147,22 +109,20 @@ class Browser:
 
 def make_browser(
     table: pl.DataFrame,
-    cases: Mapping[str, Case],
+    runs: Sequence[tuple[RunCondition, pl.DataFrame]],
     scoring: Scoring,
-    changes: Changes = (),
-    runs: Sequence[tuple[RunCondition, pl.DataFrame]] = (),
+    cases: Mapping[str, Case] = MappingProxyType({}),
+    changes: Sequence[tuple[int, int]] = (),
 ) -> Browser:
     """Lay out cases and judgements.
 
     Args:
-        table: The judgement table.
-        cases: The cases whose texts are known, by id.
+        table: The judgement table, without those of pairs.
+        runs: Its runs, with their rows.
         scoring: Labels, ties and the weight of partial replies.
-        changes: Runs before and after.
-        runs: Runs with their rows; without any, those of the table.
+        cases: The cases whose texts are known, by id.
+        changes: Places of runs before and after.
     """
-    table = table.filter(pl.col("twin_id").is_null())
-    runs = runs or list(conditions(table))
     shown = table.select(OF_BROWSED_CASE).unique("case_id", keep="first", maintain_order=True)
     fields, rule = label_fields(shown), scoring.rule(shown)
     truth = make_labels(fields, rule, scoring.ties)
@@ -179,8 +139,38 @@ def make_browser(
         _judgements(rows.join(place, on="case_id", maintain_order="left"), truth, at)
         for at, rows in enumerate([rows for _, rows in runs] or [table])
     ]
-    named = tuple(condition for condition, _ in runs)
-    return Browser(rule, known, named, pl.concat(parts)).after(changes)
+    marked = _mark(pl.concat(parts), known["label"], changes)
+    return Browser(rule, known, tuple(one for one, _ in runs), marked, bool(changes))
+
+
+def _mark(
+    judgements: pl.DataFrame, labels: pl.Series, changes: Sequence[tuple[int, int]]
+) -> pl.DataFrame:
+    """Judgements with their groups: of what counts as wrong, and of what changed.
+
+    A run is after the first that it is after.
+    """
+    first = {after: before for before, after in reversed(changes)}
+    keys = ["other", "case", "epoch"]
+    other = pl.col("run").replace_strict(first, default=None, return_dtype=pl.Int32)
+    before = judgements.select(
+        pl.col("run").alias("other"),
+        *("case", "epoch", pl.col("said").alias("before"), pl.col("right").alias("was")),
+    )
+    table = judgements.with_columns(other.alias("other")).join(
+        before.unique(keys, keep="first"), on=keys, how="left", maintain_order="left"
+    )
+    label = labels.gather(table["case"])
+    wrong = pl.col("right") == 0
+    members = {
+        FailureGroup.REFUSES: wrong & (label == 1),
+        FailureGroup.ANSWERS: wrong & (label == 0),
+        FailureGroup.NEW: wrong & (pl.col("was") == 1),
+        FailureGroup.MENDED: (pl.col("right") == 1) & (pl.col("was") == 0),
+    }
+    names = [pl.when(member).then(pl.lit(str(name))) for name, member in members.items()]
+    groups = pl.concat_str(names, separator=" ", ignore_nulls=True).replace("", None)
+    return table.with_columns(groups.alias("groups")).drop("other", "was")
 
 
 def _texts(ids: Sequence[str], cases: Mapping[str, Case]) -> list[pl.Series]:
@@ -231,8 +221,8 @@ def new_failures(
     table = pl.concat([rows for _, rows in runs])
     if table.is_empty():
         return ()
-    browser = make_browser(table, {}, scoring, runs=runs)
-    return tuple(browser._after([(0, 1)]).failures(FailureGroup.NEW))
+    browser = make_browser(table, runs, scoring, changes=[(0, 1)])
+    return tuple(browser.failures(FailureGroup.NEW))
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -1,18 +1,28 @@
-"""Contents of a page or card, computed once: scores, comparisons, records, and every case."""
+"""Contents of a page or card, computed once: scores, comparisons, records, and runs in time."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Self
 
 import polars as pl
 
 from casewise.cases import Case
 from casewise.judgements import Judgements, RunRecord
 from casewise.measures import Scoring
-from casewise.protocols import CONDITION
+from casewise.protocols import CONDITION, RunCondition
 from casewise.replies import CheckFile
-from casewise.results.compare import Comparison, compare_runs, find_pairs
-from casewise.results.failures import Browser, make_browser
-from casewise.results.score import Scores, score_table
+from casewise.results.compare import (
+    Comparison,
+    Comparisons,
+    Run,
+    are_comparable,
+    compare_runs,
+    find_pairs,
+    find_runs,
+)
+from casewise.results.score import Result, Score, Scores, score_table
+from casewise.results.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -21,7 +31,8 @@ class Overview:
 
     scores: Scores
     """Every condition, as ``casewise score`` has it."""
-    browser: Browser
+    cases: Mapping[str, Case]
+    """Cases whose texts are known, by id."""
     comparisons: tuple[Comparison, ...]
     """Runs subtracted, where that was asked for."""
     checks: tuple[CheckFile, ...]
@@ -66,12 +77,141 @@ def make_overview(
         known |= one.cases
     pairs = find_pairs(tables, across_versions=across_versions) if compare else ()
     comparisons = compare_runs(pairs, scoring, checks=checks)
-    changes = [(one.scores[0].condition, one.scores[1].condition) for one in comparisons]
     return Overview(
         scores=score_table(table, scoring, checks=checks, logs=records if trend else ()),
-        browser=make_browser(table, known, scoring, changes),
+        cases=known,
         comparisons=tuple(comparisons),
         checks=tuple(checks),
         records=tuple(records),
         notes=tuple(dict.fromkeys(note for one in parts.values() for note in one.notes)),
     )
+
+
+# --- runs in time --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DatedRun:
+    """A run whose log says when it ended, or else began."""
+
+    ended: datetime
+    """Time in UTC."""
+    version: str
+    """The model and the arguments that make it another one, such as a revision."""
+    score: Score
+
+    @property
+    def name(self) -> str:
+        """Version and time: ``openai/gpt-4o of 2026-11-27 10:00 UTC``."""
+        return f"{self.version} of {self.ended:%Y-%m-%d %H:%M} UTC"
+
+
+def dated_runs(scores: Scores) -> list[DatedRun]:
+    """The runs with unchanged contexts whose logs have a date, the earliest first.
+
+    A rung of an evidence ladder is a condition, not a change.
+    """
+    ids = {condition: set(rows["run_id"]) for condition, rows in scores.runs}
+    found = []
+    for score in scores:
+        records = [one for one in scores.logs if one.run_id in ids[score.condition]]
+        times = [time for one in records if (time := _time(one.completed or one.started))]
+        if times and not score.condition.same_but("evidence").changed:
+            arguments = dict.fromkeys(one for record in records for one in record.model_args)
+            version = ", ".join([records[0].model, *arguments])
+            found.append(DatedRun(max(times), version, score))
+    return sorted(found, key=lambda one: one.ended)
+
+
+def _time(text: str | None) -> datetime | None:
+    """A log's time; one without a zone is taken for UTC."""
+    try:
+        found = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+LEAST_DATED = 2
+"""Runs with a date that a trend takes."""
+
+NO_TREND = "a trend takes two runs with a log each: logs say when a run ended"
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Runs by the time at which they ended, the earliest first."""
+
+    rows: tuple[DatedRun, ...]
+    leading: tuple[Verdict, ...]
+    """On the latest run of each kind."""
+    steps: tuple[tuple[RunCondition, RunCondition], ...]
+    """The latest run of each kind, after the last one like it."""
+
+    @classmethod
+    def of(cls, overview: Overview) -> Self | None:
+        """The runs with unchanged contexts whose logs have a date; None of fewer than two.
+
+        The verdicts are on the latest run of each kind, of those with whole contexts if there are
+        any: against the first like it over the same data.
+        """
+        rows = dated_runs(overview.scores)
+        if len(rows) < LEAST_DATED:
+            return None
+        latest, steps = [], []
+        for acts in (False, True):
+            kind = [one for one in rows if one.score.acts is acts]
+            if whole := [one for one in kind if one.score.condition.plain] or kind:
+                *earlier, last = whole
+                like = _like(last, earlier, overview)
+                latest.append(_latest(last, like, overview))
+                steps += [(one.score.condition, last.score.condition) for one in like[-1:]]
+        return cls(tuple(rows), tuple(latest), tuple(steps))
+
+
+def _like(last: DatedRun, earlier: Sequence[DatedRun], overview: Overview) -> list[DatedRun]:
+    """Runs that can be subtracted from a later one, those of its model if there are any."""
+    runs, wanted = _runs(overview), last.score.condition
+    like = [
+        one
+        for one in earlier
+        for condition in [one.score.condition]
+        if condition.same_but("model") == wanted.same_but("model")
+        and condition.has_data_of(wanted)
+        and are_comparable(runs[condition], runs[wanted], overview.scores.scoring)
+    ]
+    return [one for one in like if one.score.condition.model == wanted.model] or like
+
+
+def _runs(overview: Overview) -> dict[RunCondition, Run]:
+    return {one.condition: one for one in find_runs({"": overview.scores.table})}
+
+
+def _latest(last: DatedRun, like: Sequence[DatedRun], overview: Overview) -> Verdict:
+    """The verdict on the latest of some runs, against the first like it if there is one.
+
+    It names the worst of the changes from the first to a run between them, and from that to it.
+    """
+    if not like:
+        return Verdict(last.name, last.score)
+    first, *between = like
+    steps = [(first, last), *(step for one in between for step in ((first, one), (one, last)))]
+    runs = _runs(overview)
+    pairs = [(runs[a.score.condition], runs[b.score.condition]) for a, b in steps]
+    compared = compare_runs(pairs, overview.scores.scoring, checks=overview.checks)
+    whole, *others = map(Verdict.of_change, compared)
+    falls = [
+        (one.score.right.value, f"{b.name}, compared with {a.name}: {one.sentence}")
+        for one, (a, b) in zip(others, steps[1:], strict=True)
+        if one.sentence.startswith("Worse")
+    ]
+    subject = f"{last.name}, the latest of {len(like) + 1} runs, compared with {first.name}"
+    between_them = f"On the way, {min(falls)[1]}" if falls else ""
+    return replace(whole, subject=subject, between=between_them)
+
+
+def leading(overview: Overview, trend: Trend | None = None) -> Result[Any] | Trend:
+    """The result that a page begins with: what changed, else the trend, else the scores."""
+    if overview.comparisons:
+        return Comparisons.of(overview.comparisons)
+    return trend or overview.scores

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import polars as pl
@@ -40,6 +40,7 @@ from casewise.replies import (
     rules_note,
 )
 from casewise.results.analysis import ANALYSES, Analysis, line_records
+from casewise.results.failures import Failure, make_browser
 from casewise.results.verdict import Verdict
 from casewise.sheets import (
     Column,
@@ -64,9 +65,6 @@ from casewise.statistics import (
     ratio,
     reliability_icc,
 )
-
-if TYPE_CHECKING:
-    from casewise.results.failures import Browser, Failure
 
 Rows = TypeVar("Rows")
 
@@ -582,16 +580,9 @@ class Scores(Result[Score]):
         """Every analysis of the same judgements, some without lines; of parts of a run none."""
         return [make(self) for make in ANALYSES.values()] if self.by is None else []
 
-    @cached_property
-    def browser(self) -> Browser:
-        """The cases without their texts, and every run's judgements of them."""
-        from casewise.results.failures import make_browser
-
-        return make_browser(self.table, {}, self.scoring)
-
     def failures(self, most: int) -> list[Failure]:
         """The wrong answers that are furthest from people, of runs with whole contexts if any."""
-        found = self.browser.failures()
+        found = make_browser(self.table, self.runs, self.scoring).failures()
         return [one for one in found if one.run.plain][:most] or found[:most]
 
     def record(self) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ def _rows(
     times = [f"{one.ended:%Y-%m-%d %H:%M}" for one in dated] or [""] * len(names)
     for name, verdict, ended in zip(names, verdicts, times, strict=True):
         title = ", before: ".join(one.title for one in reversed(verdict.conditions))
-        to = address(verdict.conditions, overview.browser.runs)
+        to = address(verdict.conditions, [one for one, _ in overview.scores.runs])
         figures = verdict.figures
         yield RunRow(name, title, verdict.state, is_bad(verdict), figures, to, ended)
 
