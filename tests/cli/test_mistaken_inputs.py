@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from conftest import cli_in
@@ -29,6 +30,8 @@ FILES: dict[str, str | bytes] = {
     "cut.jsonl.gz": gzip.compress(CASE.encode() * 2000)[:40],
     "deep.json": DEEP,
     "bomb.yaml": BOMB,
+    "deep.yaml": DEEP,
+    "aliases.yaml": "- query: q\n  context:\n" + indent(BOMB, "    "),
     "nan.jsonl": '{"query": "q", "published_safe_rate": NaN}\n',
     "many.csv": "query,votes_safe,votes_unsafe\nq,1000000001,2\n",
     "negative.jsonl": '{"query": "q", "votes": {"safe": -1, "unsafe": 0}}\n',
@@ -90,7 +93,8 @@ TABLE = [
     ("cases validate pipe.jsonl", "pipe.jsonl"),
     ("cases validate cut.jsonl.gz", "cut.jsonl.gz"),
     ("cases validate deep.json", "deep.json"),
-    ("cases validate bomb.yaml", "bomb.yaml"),
+    ("cases validate deep.yaml", "deep.yaml, line 1: nested too deeply"),
+    ("cases validate aliases.yaml", "aliases.yaml, line 4: a YAML alias (found '*a0'"),
     ("cases validate version.yaml", "text (quote numbers"),
     ("cases validate nan.jsonl", "published_safe_rate"),
     ("cases validate many.csv", "1000000000"),

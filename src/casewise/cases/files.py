@@ -48,7 +48,8 @@ from casewise.files import (
     write_atomically,
 )
 from casewise.files.rows import READERS
-from casewise.files.yaml import YamlLoader, check_model, yaml_problem
+from casewise.files.text import LARGEST
+from casewise.files.yaml import check_model, read_plain_yaml
 
 if TYPE_CHECKING:
     import polars as pl
@@ -247,15 +248,6 @@ def _is_lines(path: Path) -> bool:
         is_line = False
     is_named = path.suffix.lower() in (".jsonl", ".ndjson")
     return is_line or (is_named and first.lstrip().startswith("{"))
-
-
-def _read_yaml(path: Path) -> Any:
-    try:
-        return yaml.load(read_text(path), Loader=YamlLoader)
-    except yaml.YAMLError as error:
-        raise yaml_problem(error, path) from None
-    except RecursionError:
-        raise InputError("nested too deeply", path) from None
 
 
 def _from_list(data: Any, path: Path) -> tuple[list[tuple[str, Any]], str | None]:
@@ -460,7 +452,8 @@ def _records(path: Path) -> _Records:
         table = open_table(path, TableForm(header=1, guarded=True), ".csv")
         return _Records(((at, row_record(row, at, path)) for at, row in table.rows), table.notes)
     if suffix in (".yaml", ".yml"):
-        listed, version = _from_list(_read_yaml(path), path)
+        data = read_plain_yaml(path, "file of cases", most_bytes=LARGEST)
+        listed, version = _from_list(data, path)
         twins = (_twins(record, place, path) for place, record in listed)
         return _Records(chain.from_iterable(twins), version=version)
     if suffix in READERS.keys() - {".json", ".jsonl", ".ndjson", ".txt"}:
