@@ -194,7 +194,6 @@ TABLE = [
     ("grade chat.jsonl --cases starter --turn 0 --out x.parquet", "--turn"),
     ("replay garbage.jsonl -m a/b", "garbage.jsonl"),
     ("replay chat.jsonl -m a/b -m a/b", "--model"),
-    ("replay chat.jsonl -m a/b --turn first", "first"),
     ("replay chat.jsonl -m gpt-4o -m a/b --dry-run", "provider"),
     ("graders sample garbage.parquet --n 0 --out s.csv", "--n"),
     ("graders check plain.csv", "plain.csv"),

@@ -119,7 +119,7 @@ def test_every_conversation_is_accounted_for(replay: Replay) -> None:
     found = json.loads(done.stdout)
     assert found["left_out"] == {
         "no conversation could be read": 1,
-        "no such turn of the user": 1,
+        "no turn of the user": 1,
         "the user's turn is blank": 1,
         "the turns before are out of order": 1,
         "the file has no reply to it": 1,
@@ -133,13 +133,14 @@ def test_every_conversation_is_accounted_for(replay: Replay) -> None:
 
 def test_turns_and_users(replay: Replay) -> None:
     some = talks(30, users=6)
-    found = json.loads(replay(some, refusing({1}), "--turn", "each", "--format", "json").stdout)
+    found = json.loads(replay(some, refusing({1}), "--each-turn", "--format", "json").stdout)
     # The greeting is answered, too, by no class that counts: its old reply says nothing.
     assert found["left_out"]["the old reply neither refuses nor answers"] == 30
     assert (found["cluster"], found["clusters"]) == ("user", 6)
     assert found["rates"][0]["newly_refused"]["value"] == 1 / 30
-    first = replay(some, refusing({1}), "--turn", "1", code=2)
-    refused(first, "no conversation can be asked again")
+    unanswered = [{"messages": [{"role": "user", "content": query(1)}]}]
+    done = replay(unanswered, refusing({1}), code=2)
+    refused(done, "no conversation can be asked again", "1: the file has no reply to it")
 
 
 def test_a_single_user_counts_as_one(replay: Replay) -> None:

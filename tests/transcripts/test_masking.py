@@ -54,7 +54,7 @@ MASKED = [
     ("Insured as AB 12 34 56 C.", "Insured as <ID_1>."),
     ("Phone 030 12345678, +44 20 7946 0958", "Phone <NUMBER_1>, <PHONE_1>"),
     ("At 2001:4860:4860::8888 now", "At <IP_1> now"),
-    ("Grüne Straße 5, 10115 Berlin", "<ADDRESS_1>, <ADDRESS_2> Berlin"),
+    ("Grüne Straße 5, 10115 Berlin", "<ADDRESS_1> Berlin"),
     ("GRÜNE STRASSE 5 or Grüne Str. 5b", "<ADDRESS_1> or <ADDRESS_2>"),
     ("Karl-Marx-Allee 34, Breiter Weg 7a", "<ADDRESS_1>, <ADDRESS_2>"),
     ("12 St. James's Square; 742 Évora Terrace", "<ADDRESS_1>; <ADDRESS_2>"),

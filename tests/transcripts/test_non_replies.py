@@ -186,4 +186,4 @@ def test_replay_takes_a_filters_refusal_from_the_file(cli: Cli, tmp_path: Path) 
     found = json.loads(done.stdout)
     assert found["rates"][0]["newly_answered"]["events"] == 2
     assert found["left_out"] == {"the old reply neither refuses nor answers": 1}
-    assert "1 of 4 replies are none (1 missing value)" in " ".join(done.stderr.split())
+    assert "1 of 4 replies are missing values" in " ".join(done.stderr.split())

@@ -71,14 +71,10 @@ def replay(
         ),
     ],
     *,
-    turn: Annotated[
-        str,
-        option(
-            "The user's turn that is asked again: the last answered one, the N-th, or each.",
-            CONVERSATIONS,
-            "last|N|each",
-        ),
-    ] = "last",
+    each_turn: Annotated[
+        bool,
+        flag("--each-turn", "Ask each of the user's turns, not the last one.", CONVERSATIONS),
+    ] = False,
     columns: ColumnsOption = None,
     grader: RulesOrModel = RULES,
     mask: Annotated[
@@ -119,8 +115,8 @@ def replay(
     with working("reading the conversations"):
         turns = transcripts.find_turns(
             transcripts.read_conversations(file, transcripts.read_columns(columns)),
-            transcripts.read_chosen(turn),
             transcripts.open_mask() if mask else None,
+            each=each_turn,
             with_old=len(model) == 1,
         )
         graded = replies.grade_old(turns, grader) if len(model) == 1 else {}

@@ -9,7 +9,6 @@ from casewise.transcripts.placing import (
     Unplaced,
     find_turns,
     plain,
-    read_chosen,
     reply_of,
 )
 from casewise.transcripts.tools import read_columns, read_conversations

@@ -4,9 +4,8 @@ How the replies of a file ended is counted, so that those which are none, or wer
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +58,6 @@ class Conversation:
     """The id of the case that was asked, or of a card's line, where the file says."""
     sample: str | None = None
     """The id of a sample in a log of Inspect, which may be a case's."""
-    query: str | None = None
-    """Query, where the file holds it apart from the messages, which may frame it."""
     declined: bool = False
     """True if the provider itself says that the last reply is a refusal."""
     cut: bool = False
@@ -219,7 +216,7 @@ def _kind_of(value: object) -> str:
             return "an object"
         case list() if value:
             return "a list"
-    return "another value" if value else "nothing"
+    return "nothing"
 
 
 # --- how the last reply ended -----------------------------------------------------------------
@@ -274,36 +271,28 @@ class Endings:
     """Counts of a file's replies by how they end."""
 
     replies: int = 0
-    lacking: Counter[str] = field(default_factory=Counter)
-    """Texts in a reply's place, by their kind: missing values, error messages."""
+    lacking: int = 0
+    """Texts in a reply's place: missing values, error messages."""
     cut: int = 0
     """Replies of which the file itself says that a token limit ended them."""
 
     def add(self, reply: str, *, cut: bool = False) -> None:
         """Count a reply."""
-        self.replies += 1
         kind = name_non_reply(reply)
-        if kind is None:
-            self.cut += cut
-        elif kind != "filter message":
-            self.lacking[kind] += 1
+        self.replies += 1
+        self.lacking += kind not in (None, "filter message")
+        self.cut += cut and kind is None
 
     @property
     def notes(self) -> list[str]:
         """Cautions to print before anybody trusts their grades; none where all are whole."""
+        counts = {
+            "are missing values or error messages: undetermined": self.lacking,
+            "ended at a token limit, as the file says, and are graded by what is left: ask for "
+            "them again with a higher limit": self.cut,
+        }
         of = f"of {count(self.replies)} replies"
-        notes = []
-        if self.lacking:
-            kinds = (f"{count(n)} {kind}{'s' * (n > 1)}" for kind, n in self.lacking.items())
-            notes.append(
-                f"{count(self.lacking.total())} {of} are none ({', '.join(kinds)}): undetermined"
-            )
-        if self.cut:
-            notes.append(
-                f"{count(self.cut)} {of} ended at a token limit, as the file says, and are graded "
-                "by what is left: ask for them again with a higher limit"
-            )
-        return notes
+        return [f"{count(n)} {of} {what}" for what, n in counts.items() if n]
 
 
 # --- turns ------------------------------------------------------------------------------------

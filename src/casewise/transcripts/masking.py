@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 
@@ -168,12 +168,10 @@ _STREETS = re.compile(
     # Straße des 17. Juni, Platz der Republik.
     rf"|(?:{_ROAD}|{_OTHER_ROAD}){_GAP}(?i:de[rsn]|zum|zur|am|von){_GAP}"
     rf"(?:\d{{1,2}}\.{_GAP})?{_STREET_WORD}(?:{_GAP}{_STREET_WORD})?"
-    rf"){_HOUSE}"
+    rf"){_HOUSE}(?:[,\s]{{1,3}}(?:D-)?\d{{5}}\b)?"
 )
-"""German streets with the number of a house; of one word or more, in capitals or not."""
-
-_POST_CODE = re.compile(r"[,\s]{1,3}((?:D-)?\d{5})\b")
-"""A German post code, which only its street tells from other numbers."""
+"""German streets with the number of a house, and the post code that only its street tells from
+other numbers; of one word or more, in capitals or not."""
 
 _POST_CODES = re.compile(r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b")
 """American and British post codes."""
@@ -187,7 +185,7 @@ whatever is no other kind."""
 _CALLED_A_NUMBER = re.compile(
     r"(?i:number|nummer|zeichen|\b(?:mrn|passport|reisepass|id|ref|no|nr))(?:\.|\b)"
     r"[\s:#.=-]{0,3}(?i:(?:is|ist|lautet)\s+)?"
-    r"((?=(?:[\w/-]*?\d){4})[\w/-]+)"
+    r"((?=(?:[\w/-]*?\d){4})\w[\w/-]*\w)"
 )
 """A number with four digits and more that is said to be one, whatever else is in it."""
 
@@ -198,29 +196,25 @@ _PLAIN = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d|\d+\.\d+|(?i:cve)-\d{4
 
 def find_secrets(text: str) -> Iterator[tuple[str, str]]:
     """Kinds and pieces of what looks personal or secret, those that say most first."""
-    for pattern in _KEYS:
-        for match in pattern.finditer(text):
-            yield "KEY", match[match.lastindex or 0].rstrip(".)")
+    yield from _matches("KEY", _KEYS, text)
     for piece in find_pieces(text):
         yield _LABELS[piece.kind], piece.text
-    for match in _STREETS.finditer(text):
-        yield "ADDRESS", match.group()
-        if code := _POST_CODE.match(text, match.end()):
-            yield "ADDRESS", code[1]
-    for match in _POST_CODES.finditer(text):
-        yield "ADDRESS", match.group()
-    yield from (("NUMBER", number) for number in _find_numbers(text))
-    yield from (("PERSON", name) for name in _find_names(text))
-
-
-def _find_numbers(text: str) -> Iterator[str]:
-    """Numbers of six digits and more with their letters, and whatever is called a number."""
+    yield from _matches("ADDRESS", (_STREETS, _POST_CODES), text)
     for match in _DIGITS.finditer(text):
         whole = match.group().strip("-_")
         if not any(map(_PLAIN.fullmatch, (match["number"], whole))):
-            yield whole
-    for match in _CALLED_A_NUMBER.finditer(text):
-        yield match[1].strip("-/")
+            yield "NUMBER", whole
+    yield from _matches("NUMBER", (_CALLED_A_NUMBER,), text)
+    yield from (("PERSON", name) for name in _find_names(text))
+
+
+def _matches(
+    kind: str, patterns: Sequence[re.Pattern[str]], text: str
+) -> Iterator[tuple[str, str]]:
+    """Pieces of a kind: the group of each pattern, where it has one."""
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            yield kind, match[match.lastindex or 0].rstrip(".)")
 
 
 # --- names --------------------------------------------------------------------------------------

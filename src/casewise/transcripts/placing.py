@@ -9,11 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
 
 from casewise.cases import Case, Turn, digest, find_turn_fault
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
-from casewise.errors import UsageError
 from casewise.transcripts.conversations import BadLine, Conversation, Endings
 from casewise.transcripts.masking import Mask
 
@@ -105,7 +103,7 @@ class Places:
         for maybe in (conversation.sample, conversation.id):
             if maybe in self._by_id:
                 return self._by_id[maybe]
-        return self._by_text(conversation.query or reply.query or "", reply)
+        return self._by_text(reply.query or "", reply)
 
     def _on_line(self, named: str, reply: Reply) -> Case | Unplaced:
         """A case of its own for the query that was asked, under the card's line that is named."""
@@ -162,23 +160,6 @@ def _wanted(case: Case) -> _Wanted:
     )
 
 
-Chosen = int | Literal["last", "each"]
-"""Turn of the user that is asked again: the n-th from 1, the last that was answered, or each."""
-
-
-def read_chosen(text: str) -> Chosen:
-    """The turn that a person names.
-
-    Raises:
-        UsageError: It is neither ``last`` nor ``each`` nor a whole number from 1.
-    """
-    if text in ("last", "each"):
-        return text  # type: ignore[return-value]  # one of the two
-    if text.isdecimal() and int(text) >= 1:
-        return int(text)
-    raise UsageError(f"--turn {text}: give last, each, or the number of the user's turn, from 1")
-
-
 @dataclass(frozen=True, slots=True)
 class AskedTurn:
     """One turn of the user, asked again after all that was said before it."""
@@ -214,17 +195,17 @@ class AskedTurns:
 
 def find_turns(
     conversations: Iterable[Conversation | BadLine],
-    chosen: Chosen,
     mask: Mask | None,
     *,
+    each: bool,
     with_old: bool,
 ) -> AskedTurns:
     """Find the turns of conversations that are asked again.
 
     Args:
         conversations: As they are read, one at a time.
-        chosen: Which turn of each.
         mask: What is done to the turns before anything else is; None leaves them.
+        each: Whether each turn of the user is asked, or the last that was answered.
         with_old: Whether only turns with a reply in the file are of use.
     """
     turns = AskedTurns()
@@ -239,9 +220,9 @@ def find_turns(
         name = read.id if read.id not in ids else f"{read.id} (line {read.line})"
         ids.add(name)
         said = read.turns if mask is None else mask(read.turns)
-        places = _places(said, chosen)
+        places = _places(said, each=each)
         if not places:
-            turns.left_out["no such turn of the user"] += 1
+            turns.left_out["no turn of the user"] += 1
         for number, place in places:
             history, query = said[:place], said[place].content
             if reason := _reason_against(said, place, with_old=with_old):
@@ -256,13 +237,11 @@ def find_turns(
     return turns
 
 
-def _places(turns: tuple[Turn, ...], chosen: Chosen) -> list[tuple[int, int]]:
-    """The chosen turns of the user: their numbers, and their places among all."""
-    places = [at for at, turn in enumerate(turns) if turn.role == "user"]
-    numbered = list(enumerate(places, start=1))
-    if isinstance(chosen, int):
-        return numbered[chosen - 1 : chosen]
-    if chosen == "each":
+def _places(turns: tuple[Turn, ...], *, each: bool) -> list[tuple[int, int]]:
+    """Turns of the user that are asked: their numbers, and their places among all."""
+    users = (at for at, turn in enumerate(turns) if turn.role == "user")
+    numbered = list(enumerate(users, start=1))
+    if each:
         return numbered
     answered = [one for one in numbered if _is_answered(turns, one[1])]
     return (answered or numbered)[-1:]

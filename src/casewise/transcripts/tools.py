@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from casewise.errors import InputError, UsageError
-from casewise.files import address_of, open_table, parse_json, read_bytes, read_text
-from casewise.files.rows import READERS
+from casewise.files import address_of, open_table
 from casewise.logs import provider_refused, read_samples
 from casewise.transcripts.conversations import (
     FIELDS,
@@ -23,45 +21,36 @@ from casewise.transcripts.conversations import (
     turns_of,
 )
 
-_FORMS: Final = (
-    "JSON Lines in the chat format, CSV, Parquet or a workbook with a reply in each row, or a log "
-    "of Inspect"
-)
-_LINES: Final = (".jsonl", ".ndjson")
-_Records = Iterable[tuple[str, Any]]
 
-
-def read_conversations(
-    path: Path, columns: Mapping[str, str] | None = None
-) -> Iterator[Conversation | BadLine]:
-    """The conversations of a file, in its order; its content tells what it is.
+def read_conversations(path: Path, columns: Mapping[str, str]) -> Iterator[Conversation | BadLine]:
+    """The conversations of a file, in its order.
 
     JSON Lines, CSV, Parquet and logs are read in streams; a JSON document and a workbook whole.
 
     Args:
-        path: JSON Lines in the chat format (a conversation a line: ``messages`` with roles, with
-            or without an id, a user, a category, a model and the case's id), in ShareGPT's
-            form (``conversations`` with ``from`` and ``value``), or a query and its reply; JSON,
-            CSV, Parquet or a workbook with such columns; logs of Inspect, or a folder of them.
+        path: A table of any form with a conversation a row: ``messages`` with roles in the chat
+            format, ``conversations`` with ``from`` and ``value`` as in ShareGPT's, or a query and
+            its reply; a log of Inspect, or a folder of them.
         columns: Columns of the file by the fields (of ``FIELDS``) that they hold, where they have
             other names than those.
 
     Raises:
         InputError: The file can't be read, or is none of these.
     """
-    if path.is_dir():
-        logs = sorted(path.rglob("*.eval"))
+    if path.is_dir() or path.suffix.lower() == ".eval":
+        logs = sorted(path.rglob("*.eval")) if path.is_dir() else [path]
         if not logs:
-            raise InputError("no Inspect log in the folder", file=path, expected=_FORMS)
+            raise InputError("no Inspect log in the folder", file=path)
         return _read_logs(logs)
-    records = None if path.suffix.lower() == ".eval" else _records(path, columns or {})
-    if records is None:
-        return _read_logs([path])
-    records = iter(records)
-    first = next(records, None)
-    if first is None:
-        raise InputError("the file is empty", file=path)
-    return read_each(_renamed(chain([first], records), columns or {}), conversation_of)
+    try:
+        table = open_table(path)
+    except InputError as error:
+        # Without what was found: it may be a text.
+        raise InputError(error.problem, path, error.record, expected=error.expected) from None
+    # JSON Lines have none before they are read.
+    if table.columns:
+        _check_columns(path, table.columns, columns)
+    return read_each(_renamed(table.rows, columns), conversation_of)
 
 
 def read_columns(text: str | None) -> dict[str, str]:
@@ -78,39 +67,15 @@ def read_columns(text: str | None) -> dict[str, str]:
     return columns
 
 
-def _records(path: Path, columns: Mapping[str, str]) -> _Records | None:
-    """Records of a file with their places; None of a log of Inspect as JSON."""
-    start = read_bytes(path, 1 << 16)
-    suffix = path.suffix.lower()
-    if suffix not in _LINES and start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"["):
-        try:
-            data = parse_json(read_text(path), file=path)
-        except InputError:
-            # JSON Lines by another name: their first line is an object by itself.
-            if b"}" not in start.partition(b"\n")[0]:
-                raise
-            suffix = ".jsonl"
-        else:
-            if isinstance(data, dict) and "eval" in data and "samples" in data:
-                return None
-            found = data if isinstance(data, list) else [data]
-            return ((f"record {number}", one) for number, one in enumerate(found, start=1))
-    if suffix not in READERS:
-        suffix = ".parquet" if start.startswith(b"PAR1") else ".csv"
-    table = open_table(path, suffix=suffix)
-    if suffix not in _LINES:
-        _check_columns(path, table.columns, columns)
-    return table.rows
-
-
-def _renamed(records: _Records, columns: Mapping[str, str]) -> _Records:
+def _renamed(
+    records: Iterable[tuple[str, Any]], columns: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
     """Records with the fields that ``columns`` names under their usual names."""
     for place, record in records:
         if isinstance(record, Mapping):
             named = {FIELDS[field][0]: record.get(name) for field, name in columns.items()}
-            yield place, {**record, **named}
-        else:
-            yield place, record
+            record = {**record, **named}
+        yield place, record
 
 
 def _check_columns(path: Path, found: tuple[str, ...], columns: Mapping[str, str]) -> None:
@@ -125,24 +90,12 @@ def _check_columns(path: Path, found: tuple[str, ...], columns: Mapping[str, str
     wanted = (*FIELDS["messages"], *FIELDS["reply"])
     known = {name.strip().lower() for name in found} & {*wanted}
     if not known and not {"messages", "reply"} & columns.keys():
-        if path.suffix.lower() not in READERS:
-            raise InputError("not recognised as conversations", file=path, expected=_FORMS)
         raise InputError(
             "no column of messages or of replies",
             file=path,
             found=", ".join(found),
             expected=f"one of {', '.join(wanted)}; or name the columns: --columns reply=NAME",
         )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _case(fields: Mapping[str, Any]) -> str | None:
-    """Id of the case that fields name."""
-    case = field_of(fields, "case")[1]
-    return None if case is None else str(case)
 
 
 # --- Inspect ----------------------------------------------------------------------------------
@@ -183,16 +136,16 @@ def _sample_conversation(found: tuple[Any, Any], place: str) -> Conversation:
     if not sample.messages or (sample.error and not output.choices):
         reason = "an error" if sample.error else "none"
         raise UnreadableError(f"no messages (found {reason}; expected a conversation)")
-    named = sample.metadata or {}
+    fields = sample.metadata or {}
+    category, case = fields.get("category"), field_of(fields, "case")[1]
     return Conversation(
         id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
         turns=turns_of(list(map(_message, sample.messages))),
         line=number_of(place),
-        category=_text(named.get("category")),
+        category=category if isinstance(category, str) else None,
         model=log.eval.model,
-        case=_case(named),
+        case=None if case is None else str(case),
         sample=str(sample.id),
-        query=_text(named.get("query")),
         declined=provider_refused(output),
         cut=ending_of({"stop_reason": output.stop_reason if output.choices else None})[1],
     )
