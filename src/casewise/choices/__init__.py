@@ -13,6 +13,7 @@ from importlib import metadata
 
 from casewise import errors
 from casewise.choices.input import Input
+from casewise.choices.making import MakingOptions
 from casewise.choices.measure import (
     BALANCE,
     Better,
@@ -26,13 +27,6 @@ from casewise.choices.measure import (
     Side,
 )
 from casewise.choices.power import PowerInputs, PowerTest
-
-
-def same_named(kind: type, options: abc.Mapping[str, typing.Any]) -> dict[str, typing.Any]:
-    """Options that a dataclass takes as they stand: those with the name of one of its fields."""
-    names = (field.name for field in dataclasses.fields(kind))
-    return {name: options[name] for name in names if name in options}
-
 
 MAX_SEED = 2**32 - 1
 """The largest seed that every generator of random numbers takes, a provider's among them."""

@@ -16,8 +16,6 @@ from casewise.runs.loop import (
     run_cells,
 )
 from casewise.runs.making import (
-    Made,
-    MakingOptions,
     MakingPlan,
     check_making,
     estimate_making,
