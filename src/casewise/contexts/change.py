@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import pairwise
 
 from pydantic import JsonValue
 
@@ -44,14 +44,14 @@ def parse_names(names: str) -> tuple[str, ...]:
     return parts
 
 
-def ablate(context: Context, names: str | Sequence[str]) -> Context:
+def ablate(context: Context, names: str) -> Context:
     """Remove whole groups or single parameters from a context; absent names change nothing.
 
     A name is a group (``recipient``), a parameter wherever it stands (``urgency``), or a
     parameter of one place (``recipient.type``). Groups that become empty stay, as in the
     published outputs; removing every group leaves ``{}``.
     """
-    return _ablate(context, parse_names(names) if isinstance(names, str) else names)[0]
+    return Context(_without(context.root, parse_names(names)))
 
 
 def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
@@ -61,55 +61,40 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
         UsageError: A name exists in no case; the message lists the names that do.
     """
     wanted, cases = parse_names(names), tuple(cases)
-    kept = []
-    missing = dict.fromkeys(wanted, 0)
-    for case in cases:
-        if case.context is None:
-            removed = set[str]()
-        else:
-            context, removed = _ablate(case.context, wanted)
-        for name in wanted:
-            missing[name] += name not in removed
-        kept.append(case.model_copy(update={"context": context}) if removed else case)
+    known = [_names(case.context.root) if case.context is not None else {} for case in cases]
+    missing = {name: sum(name not in own for own in known) for name in wanted}
     for name, count in missing.items():
-        if count == len(kept):
+        if count == len(cases):
             raise _unknown("--ablate", name, cases)
+    kept = (
+        case.model_copy(update={"context": Context(_without(case.context.root, wanted))})
+        if case.context is not None
+        else case
+        for case in cases
+    )
     return Ablation(tuple(kept), wanted, missing)
 
 
 def _unknown(option: str, name: str, cases: Iterable[Case]) -> UsageError:
-    known = ", ".join(parameter_names(cases)) or "no parameters at all"
+    contexts = (case.context for case in cases if case.context is not None)
+    paths = (path for context in contexts for path, _ in _walk(context.root))
+    known = ", ".join(dict.fromkeys(path[-1] for path in paths)) or "no parameters at all"
     return UsageError(f"{option}: no context of these cases has {name!r}; they have {known}")
 
 
-def parameter_names(cases: Iterable[Case]) -> list[str]:
-    """Every group and parameter name of the cases' contexts, in order of appearance."""
-    roots = (case.context.root for case in cases if case.context is not None)
-    return list(dict.fromkeys(name for root in roots for name in _names(root)))
+def _names(root: Tree) -> dict[str, None]:
+    """Names of a context's groups and parameters, alone and with the path to them."""
+    places = (path for path, _ in _walk(root))
+    return dict.fromkeys(name for path in places for name in (path[-1], ".".join(path)))
 
 
-def _names(value: JsonValue) -> list[str]:
-    if not isinstance(value, dict):
-        return []
-    return [*value, *(name for inner in value.values() for name in _names(inner))]
-
-
-def _ablate(context: Context, names: Sequence[str]) -> tuple[Context, set[str]]:
-    # Found in the whole context: an earlier name may have taken this one's group away.
-    places = {name: list(_places(context.root, name)) for name in names}
-    root = context.root
-    for path in chain.from_iterable(places.values()):
-        root = _without(root, path)
-    return Context(root), {name for name, paths in places.items() if paths}
-
-
-def _without(root: Tree, path: Sequence[str]) -> Tree:
-    """Copy a mapping without the value at a path; its group stays."""
-    key, *rest = path
-    if not rest:
-        return _less(root, key)
-    inner = root.get(key)
-    return {**root, key: _without(inner, rest)} if isinstance(inner, dict) else root
+def _without(root: Tree, names: Iterable[str], above: Place = ()) -> Tree:
+    """A copy of a mapping without what has one of the names."""
+    return {
+        key: _without(inner, names, (*above, key)) if isinstance(inner, dict) else inner
+        for key, inner in root.items()
+        if key not in names and ".".join((*above, key)) not in names
+    }
 
 
 def swap(context: Context, twin: Context, name: str) -> Context | None:
@@ -121,11 +106,35 @@ def swap(context: Context, twin: Context, name: str) -> Context | None:
     that becomes empty and that the twin lacks too. A parameter whose group is plain text in one
     of the two can't be swapped alone.
     """
-    root = context.root
-    places = [*_places(context.root, name), *_places(twin.root, name)]
-    for path in dict.fromkeys(places):
-        root = _swapped(root, twin.root, path)
+    root = _swapped(context.root, twin.root, name)
     return None if _same(root, context.root) else Context(root)
+
+
+def _swapped(mine: Tree, theirs: Tree, name: str, above: Place = ()) -> Tree:
+    """A copy of a mapping with what the other has under a name."""
+    found: Tree = {}
+    for key in _keys(mine, theirs):
+        path = (*above, key)
+        left, right = mine.get(key, {}), theirs.get(key, {})
+        if name in (key, ".".join(path)):
+            if key in theirs:
+                found[key] = theirs[key]
+        elif isinstance(left, dict) and isinstance(right, dict):
+            inner = _swapped(left, right, name, path)
+            if inner or (key in mine and (key in theirs or not left)):
+                found[key] = inner
+        elif key in mine:
+            found[key] = left
+    return found
+
+
+def _keys(mine: Tree, theirs: Tree) -> list[str]:
+    """The keys of two mappings, those of the second alone behind the one that they follow there."""
+    keys = list(mine)
+    for before, key in pairwise(["", *theirs]):
+        if key not in mine:
+            keys.insert(keys.index(before) + 1 if before in keys else 0, key)
+    return keys
 
 
 def swap_cases(cases: Iterable[Case], name: str) -> tuple[Case, ...]:
@@ -138,7 +147,7 @@ def swap_cases(cases: Iterable[Case], name: str) -> tuple[Case, ...]:
     """
     cases = tuple(cases)
     contexts = (case.context for case in cases if case.context is not None)
-    if not any(any(_places(context.root, name)) for context in contexts):
+    if not any(name in _names(context.root) for context in contexts):
         raise _unknown("--swap", name, cases)
     changes = ((case, swap(context, twin, name)) for case, context, twin in _pairs(cases))
     return tuple(
@@ -190,16 +199,6 @@ def _walk(root: Tree, above: Place = ()) -> Iterator[tuple[Place, JsonValue]]:
             yield from _walk(inner, (*above, key))
 
 
-def _places(root: Tree, name: str, above: Place = ()) -> Iterator[Place]:
-    """Paths of a name, none within another."""
-    for key, inner in root.items():
-        path = (*above, key)
-        if name in (key, ".".join(path)):
-            yield path
-        elif isinstance(inner, dict):
-            yield from _places(inner, name, path)
-
-
 def _differing(mine: Tree, theirs: Tree, above: Place = ()) -> Iterator[Place]:
     for key in dict.fromkeys([*mine, *theirs]):
         path = (*above, key)
@@ -212,33 +211,6 @@ def _differing(mine: Tree, theirs: Tree, above: Place = ()) -> Iterator[Place]:
             yield from _differing(left, right, path)
         elif (key in mine) != (key in theirs) or not _same(left, right):
             yield path
-
-
-def _swapped(mine: Tree, theirs: Tree, path: Sequence[str]) -> Tree:
-    """Copy a mapping with the other's value at a path, or without it where the other has none."""
-    key, *rest = path
-    if not rest:
-        return _put(mine, theirs, key, theirs[key]) if key in theirs else _less(mine, key)
-    left, right = mine.get(key, {}), theirs.get(key, {})
-    if not isinstance(left, dict) or not isinstance(right, dict):
-        return mine
-    inner = _swapped(left, right, rest)
-    return _put(mine, theirs, key, inner) if inner or key in theirs else _less(mine, key)
-
-
-def _less(mine: Tree, key: str) -> Tree:
-    return {name: value for name, value in mine.items() if name != key}
-
-
-def _put(mine: Tree, theirs: Tree, key: str, value: JsonValue) -> Tree:
-    """Set a value; a new key goes behind the last key that it follows in ``theirs``."""
-    if key in mine:
-        return {**mine, key: value}
-    order = list(theirs)
-    before = [name for name in order[: order.index(key)] if name in mine]
-    entries = list(mine.items())
-    entries.insert(list(mine).index(before[-1]) + 1 if before else 0, (key, value))
-    return dict(entries)
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:

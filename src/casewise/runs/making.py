@@ -119,6 +119,8 @@ def plan_making(
         UsageError: An option is wrong, or the file holds what these settings did not make.
         InputError: The queries can't be read.
     """
+    if not options.model:
+        raise UsageError("give --model PROVIDER/NAME, the model that writes")
     if out.suffix.lower() != ".jsonl":
         raise UsageError(
             f"--out {out}: end the name in .jsonl (casewise cases convert turns it into YAML or "
