@@ -121,8 +121,7 @@ def test_who_came_after_the_export_goes_on_and_counts_by_the_next(
 def test_excluded_people_and_second_accounts_get_no_place_back(
     tmp_path: Path, cli: Cli, say: Say
 ) -> None:
-    rules = {"browser": "leave_out", "minutes": 0}
-    path = write_study(tmp_path, blocks=2, recruitment=ON_PROLIFIC, second_accounts=rules)
+    path = write_study(tmp_path, blocks=2, recruitment=ON_PROLIFIC, second_accounts="leave_out")
     with Serving(path) as server, Guest(server, f"/?PROLIFIC_PID={account(1)}") as ada:
         ada.begin().finish()
         (rater,) = server.rows("SELECT rater FROM participant")

@@ -195,11 +195,9 @@ def test_signatures_count_where_they_exist_and_keys_may_be_away(
 
 COUNTED = "SELECT id FROM participant WHERE counts ORDER BY 1"
 
-LEAVE_OUT = {"browser": "leave_out", "address": "count", "minutes": 10}
-
 
 def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path, cli: Cli) -> None:
-    path = write_study(tmp_path, blocks=2, second_accounts=LEAVE_OUT)
+    path = write_study(tmp_path, blocks=2, second_accounts="leave_out")
     with Serving(path) as server, Guest(server, "/?participant=ada") as ada:
         ada.begin().finish()
         server.clock.turn(minutes=30)
@@ -207,8 +205,8 @@ def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path, cli
         ada.begin().finish()
         # She is thanked and paid all the same.
         assert ada.code == "COMPLETED"
-        found = server.rows("SELECT participant, other, kind FROM second_account ORDER BY other")
-        assert found == [(1, None, "browser"), (2, 1, "browser")]
+        found = server.rows("SELECT participant, other FROM second_account ORDER BY other")
+        assert found == [(1, None), (2, 1)]
         assert server.rows(COUNTED) == [1]
         # The block is another's: both blocks are judged by two people.
         with Guest(server, "/?participant=bob") as bob:
@@ -219,33 +217,4 @@ def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path, cli
             assert "left out" in admin.page.text
         (first,) = server.rows("SELECT rater FROM participant WHERE id = 1")
         assert cli("annotate", "purge", "study.yaml", first).returncode == 0
-        # Bob's and the second account's.
-        assert server.rows("SELECT kind FROM second_account") == ["address"]
-
-
-def test_one_address_range_within_minutes(tmp_path: Path) -> None:
-    rules = {"browser": "count", "address": "leave_out", "minutes": 10}
-    path = write_study(tmp_path, blocks=6, second_accounts=rules)
-    with Serving(path, None, "--behind-proxy") as server:
-
-        def come(name: str, ip: str, minutes: float) -> int:
-            server.clock.turn(minutes=minutes)
-            with Guest(server, f"/?participant={name}", **{"x-forwarded-for": ip}) as one:
-                one.begin().finish()
-            (number,) = server.rows("SELECT max(id) FROM participant")
-            return int(number)
-
-        ada = come("ada", "192.0.2.7", 0)
-        bob = come("bob", "192.0.2.200", 4)  # the same 24 bits
-        come("eve", "198.51.100.7", 0)
-        come("zoe", "192.0.2.7", 11)  # later than ten minutes
-        six = come("six", "2001:db8:0:1::1", 0)
-        seven = come("seven", "2001:db8:0:ff::2", 0)  # the same 56 bits
-        found = server.rows("SELECT participant, other FROM second_account")
-        assert found == [(bob, ada), (seven, six)]
-        spare = server.rows("SELECT id FROM participant WHERE NOT counts")
-        assert spare == [bob, seven]
-        everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
-        for kept in (b"192.0.2", b"2001:db8", b"198.51"):
-            assert kept not in everything
-            assert kept.decode() not in server.log
+        assert server.rows("SELECT id FROM second_account") == []

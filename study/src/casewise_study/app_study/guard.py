@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Literal
@@ -76,22 +75,14 @@ class Settings:
 class Rates:
     """Rate limits by address. Addresses are kept in memory only, while they count."""
 
-    def __init__(self, settings: Settings, minutes: float) -> None:
-        """Start counting.
-
-        Args:
-            settings: With the rates.
-            minutes: Within them people who begin from one address range may be one.
-        """
+    def __init__(self, settings: Settings) -> None:
+        """Start counting, by the rates of the settings."""
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._limits = {
             "page": _parsed("--rate", settings.rate),
             "secret": _parsed("", "10/minute"),
             "newcomer": _parsed("--newcomers", settings.newcomers),
         }
-        self._minutes = minutes
-        self._last: dict[str, tuple[datetime, str]] = {}
-        self._lock = threading.Lock()
         self.turned_away = 0
         """Times that somebody could not begin, as many had begun from the same address range."""
 
@@ -112,18 +103,6 @@ class Rates:
             return True
         self.turned_away += 1
         return False
-
-    def near(self, request: Request, key: str, now: datetime) -> str | None:
-        """Note somebody who begins, and tell who began last from the same range within minutes."""
-        if not self._minutes:
-            return None
-        place = address_range(request.scope["casewise_address"])
-        oldest = now - timedelta(minutes=self._minutes)
-        with self._lock:
-            self._last = {at: last for at, last in self._last.items() if last[0] >= oldest}
-            _, other = self._last.get(place, (now, key))
-            self._last[place] = (now, key)
-        return other if other != key else None
 
 
 def address_range(address: str, v4: int = 24, v6: int = 56) -> str:

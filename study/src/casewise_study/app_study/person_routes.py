@@ -200,8 +200,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
         visitor = known.visitor
         if not visitor.signed and not site.rates.admits_newcomer(request):
             return site.show("full.html", status=429, places="crowded")
-        near = site.rates.near(request, visitor.key, site.store.now())
-        person = site.store.enter(visitor, near)
+        person = site.store.enter(visitor)
         if person.key != visitor.key and not visitor.signed:
             return site.show("in_use.html", status=409)
         here = Visitor(person.key, visitor.platform_key, signed=visitor.signed)

@@ -84,7 +84,7 @@ class Site:
         self.store = store
         self.study = store.study
         self.settings = settings
-        self.rates = Rates(settings, self.study.second_accounts.minutes)
+        self.rates = Rates(settings)
         self.links = ProlificLinks(settings.origin)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
         self.screens = Screens(self.study, settings.still_open)

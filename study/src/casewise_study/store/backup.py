@@ -13,7 +13,7 @@ from casewise.cases import CASEBENCH, STARTER
 from casewise.errors import InputError, UsageError
 from casewise.files import new_file, read_bytes
 from casewise_study.store.database import Database, open_read_only, read_address
-from casewise_study.store.tables import Answer, Base, Person, Served, SharedTrait
+from casewise_study.store.tables import Answer, Base, Person, Served, SharedBrowser
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
 from casewise_study.votes.result_files import NEW_FILES, new_folder
@@ -105,7 +105,7 @@ def _copy(of: Study, source: str, target: str, done: str) -> tuple[int, int]:
                 while some := rows.fetchmany(_ROWS):
                     writing.execute(insert(table), [dict(row) for row in some])
             if writing.dialect.name == "postgresql":
-                for row in (Person, SharedTrait):
+                for row in (Person, SharedBrowser):
                     _continue_numbers(writing, row.__tablename__)
             people = select(func.count()).select_from(Person).where(~Person.purged)
             votes = select(func.count()).select_from(Answer).where(Answer.place.is_not(None))

@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session, aliased
 
 from casewise.statistics import BoolArray, IntArray
 from casewise_study.statistics.stopping import decided_at
-from casewise_study.store.tables import AT_BLOCKS, Answer, Person, Served, SharedTrait
+from casewise_study.store.tables import AT_BLOCKS, Answer, Person, Served, SharedBrowser
 from casewise_study.study.block_design import DrawnFrom, draw_block
-from casewise_study.study.schema import Block, Platform, SecondAccounts, Study
+from casewise_study.study.schema import Block, Counting, Platform, Study
 from casewise_study.votes.collected import Identity, PersonStatus, SecondAccount
 
 
@@ -278,20 +278,20 @@ def progress(session: Session, of: Study, now: datetime) -> Progress:
 def second_accounts(session: Session) -> tuple[SecondAccount, ...]:
     """Signs that two people are one, by their pseudonyms."""
     other = aliased(Person)
-    # One statement: between two, somebody new may begin, and share a trait.
+    # One statement: between two, somebody new may begin.
     signs = (
-        select(Person.rater, other.rater, SharedTrait.kind)
-        .select_from(SharedTrait)
-        .join(Person, SharedTrait.participant == Person.id)
-        .outerjoin(other, SharedTrait.other == other.id)
-        .order_by(SharedTrait.id)
+        select(Person.rater, other.rater)
+        .select_from(SharedBrowser)
+        .join(Person, SharedBrowser.participant == Person.id)
+        .outerjoin(other, SharedBrowser.other == other.id)
+        .order_by(SharedBrowser.id)
     )
     return tuple(SecondAccount(*row) for row in session.execute(signs))
 
 
-def left_out(session: Session, rules: SecondAccounts) -> frozenset[str]:
-    """Second accounts whose votes don't count by the study's rules."""
-    return Identity(second_accounts(session)).left_out(rules)
+def left_out(session: Session, rule: Counting) -> frozenset[str]:
+    """Second accounts whose votes don't count by the study's rule."""
+    return Identity(second_accounts(session)).left_out(rule)
 
 
 def reconcile(

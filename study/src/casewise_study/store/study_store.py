@@ -16,7 +16,7 @@ from casewise.errors import UsageError
 from casewise_study.store import places
 from casewise_study.store.database import Clock, Database, steady_clock
 from casewise_study.store.places import Progress, Reconciled, Vacancy
-from casewise_study.store.tables import Answer, Person, Served, SharedTrait
+from casewise_study.store.tables import Answer, Person, Served, SharedBrowser
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.block_design import DrawnFrom
 from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
@@ -27,7 +27,6 @@ from casewise_study.votes.collected import (
     CheckRecord,
     Collected,
     Identity,
-    Kind,
     PersonRecord,
     PersonStatus,
     VoteRecord,
@@ -154,15 +153,13 @@ class Store:
         least = self._reading.least_seconds(self.pages(person)[person.position])
         return max(0.0, (person.shown + timedelta(seconds=least) - self.now()).total_seconds())
 
-    def enter(self, visitor: Visitor, near: str | None = None) -> Person:
+    def enter(self, visitor: Visitor) -> Person:
         """Register a visitor who consents, or return the person whose account is known already.
 
         That person then has another key than the visitor.
 
         Args:
             visitor: With the person who was known in the same browser before.
-            near: The key of the person who began last from the same address range, within the
-                minutes of the study's rule.
         """
 
         def find(session: Session, **where: str) -> Person | None:
@@ -184,11 +181,9 @@ class Store:
             )
             session.add(person)
             session.flush()
-            others: dict[Kind, str | None] = {"browser": visitor.earlier, "address": near}
-            for kind, key in others.items():
-                other = find(session, key=key) if key else None
-                if other is not None:
-                    _link(session, kind, person, other)
+            other = find(session, key=visitor.earlier) if visitor.earlier else None
+            if other is not None:
+                _link(session, person, other)
             return person
 
         return self._database.write(work)
@@ -200,7 +195,7 @@ class Store:
             person: Person who was known in the browser.
             other: Person who has proved to own the other id; None for an id alone.
         """
-        self._database.write(partial(_link, kind="browser", person=person, other=other))
+        self._database.write(partial(_link, person=person, other=other))
 
     def pause(self, paused: bool) -> None:
         """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
@@ -347,8 +342,8 @@ class Store:
         def work(session: Session, person: Person) -> None:
             outcome = person.outcome
             _erase(session, person, self.now())
-            either = (SharedTrait.participant == person.id, SharedTrait.other == person.id)
-            session.execute(delete(SharedTrait).where(or_(*either)))
+            either = (SharedBrowser.participant == person.id, SharedBrowser.other == person.id)
+            session.execute(delete(SharedBrowser).where(or_(*either)))
             person.outcome = outcome or PersonStatus.WITHDRAWN
             person.rater = f"purged-{secrets.token_hex(5)}"
             person.attempts, person.started, person.passed = 0, self.now(), None
@@ -460,10 +455,10 @@ def _erase(session: Session, person: Person, now: datetime) -> None:
     person.end(PersonStatus.WITHDRAWN, now)
 
 
-def _link(session: Session, kind: Kind, person: Person, other: Person | None = None) -> None:
+def _link(session: Session, person: Person, other: Person | None = None) -> None:
     """Record, once, that two people may be one: the later of them as the second account."""
     if other is not None and other.id > person.id:
         person, other = other, person
-    sign = {"participant": person.id, "other": other and other.id, "kind": kind}
-    if session.scalars(select(SharedTrait).filter_by(**sign).limit(1)).one_or_none() is None:
-        session.add(SharedTrait(**sign))
+    sign = {"participant": person.id, "other": other and other.id}
+    if session.scalars(select(SharedBrowser).filter_by(**sign).limit(1)).one_or_none() is None:
+        session.add(SharedBrowser(**sign))

@@ -18,7 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from casewise.cases import Side
-from casewise_study.votes.collected import Kind, PersonStatus
+from casewise_study.votes.collected import PersonStatus
 
 
 class Utc(TypeDecorator[datetime]):
@@ -164,8 +164,8 @@ class Answer(Base):
     __table_args__ = (UniqueConstraint("participant", "query"),)
 
 
-class SharedTrait(Base):
-    """A sign that two people are one. No address is kept, only that two shared a range."""
+class SharedBrowser(Base):
+    """A sign that two people are one: one browser was used by both."""
 
     __tablename__ = "second_account"
 
@@ -174,4 +174,3 @@ class SharedTrait(Base):
     other: Mapped[int | None] = _of_person()
     """Person who began before; None where the person's browser opened the study under an id that
     did not begin there."""
-    kind: Mapped[Kind]

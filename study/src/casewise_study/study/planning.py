@@ -24,7 +24,6 @@ from casewise_study.study.schema import (
     Pay,
     Platform,
     Recruitment,
-    SecondAccounts,
     Study,
     StudyCell,
 )
@@ -152,7 +151,7 @@ def plan_study(
         # Its minutes count the words of the consent that names them: a number is a word, whichever.
         consent=consent(minutes=0),
         attention=Attention(checks=checks, per_person=attention),
-        second_accounts=SecondAccounts(browser=Counting.LEAVE_OUT),
+        second_accounts=Counting.LEAVE_OUT,
         design=design,
     )
     study._cases = (study.cases, study.design, cases)

@@ -290,21 +290,6 @@ class Counting(StrEnum):
     """Another person gets the block."""
 
 
-class SecondAccounts(StudyPart):
-    """Rules for people who look like one who came before; all are recorded and shown.
-
-    Fixed before the study starts.
-    """
-
-    browser: Counting = Counting.COUNT
-    """count or leave_out: began in the browser of another."""
-    address: Counting = Counting.COUNT
-    """count or leave_out: began in the address range of another, the first 24 bits of an IPv4
-    address, 56 of an IPv6 one. People of one household or campus share it."""
-    minutes: float = Field(default=10, ge=0)
-    """Within so many of it; 0: addresses are not compared."""
-
-
 class Design(StudyPart):
     """The block design: each block is judged by one person."""
 
@@ -374,9 +359,9 @@ class Study(StudyPart):
     screening: Screening = Screening()
     """Rules that flag people, fixed before the start. Flags never delete a vote; null switches a
     rule off."""
-    second_accounts: SecondAccounts = SecondAccounts()
-    """Who may be a person who came before: always recorded and shown; leave_out: the votes don't
-    count, and another person gets the block."""
+    second_accounts: Counting = Counting.COUNT
+    """Votes of who begins in the browser of another, which is always recorded and shown: count or
+    leave_out. Then another person gets the block."""
     demographics: tuple[AboutQuestion, ...] = ()
     """Asked after the last case, kept apart from the votes; prefer not to say is added. Edit at
     will; [] asks none."""

@@ -20,7 +20,7 @@ from casewise.statistics import (
     number_clusters,
 )
 from casewise_study.statistics.stopping import Boundary, FirstVotes, chances_first
-from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
+from casewise_study.study.schema import Arm, Counting, Study, StudyCell
 
 
 class PersonStatus(StrEnum):
@@ -126,19 +126,14 @@ class CheckRecord:
     seconds: Seconds | None = None
 
 
-Kind = Literal["browser", "address"]
-"""Trait that two people share who may be one."""
-
-
 @dataclass(frozen=True, slots=True)
 class SecondAccount:
-    """A sign that two people are one."""
+    """A sign that two people are one: they used one browser."""
 
     rater: str
     other: str | None
     """Person who began before. None: the rater's browser opened the study under an id that did not
     begin there."""
-    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +142,16 @@ class Identity:
 
     seconds: tuple[SecondAccount, ...] = ()
 
-    def sharing(self, kind: str) -> int:
-        """People who share a browser, or an address range within minutes."""
-        shared = [second for second in self.seconds if second.kind == kind]
-        return len({name for second in shared for name in (second.rater, second.other) if name})
+    @property
+    def sharing(self) -> int:
+        """People who share a browser."""
+        names = {name for second in self.seconds for name in (second.rater, second.other)}
+        return len(names - {None})
 
-    def left_out(self, rules: SecondAccounts) -> frozenset[str]:
-        """Second accounts whose votes don't count by the study's rules."""
-        return frozenset(
-            second.rater
-            for second in self.seconds
-            if second.other and getattr(rules, second.kind) is Counting.LEAVE_OUT
-        )
+    def left_out(self, rule: Counting) -> frozenset[str]:
+        """Second accounts whose votes don't count by the study's rule."""
+        leaves_out = rule is Counting.LEAVE_OUT
+        return frozenset(one.rater for one in self.seconds if one.other and leaves_out)
 
 
 @dataclass(frozen=True, slots=True)

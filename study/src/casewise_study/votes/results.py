@@ -132,10 +132,8 @@ class Funnel:
     ``link``, else ``nobody``; None is not known, as without a platform."""
     shared_browsers: int | None
     """People whose browser opened the study under another's id too; None is not known."""
-    shared_addresses: int | None
-    """People who began within minutes of another from one address range; None is not known."""
     second_left_out: int | None
-    """Second accounts whose votes don't count by the rules of the study; None is not known."""
+    """Second accounts whose votes don't count by the rule of the study; None is not known."""
     flagged: dict[Rule, int]
     """People with counted votes, by rule; one may come under several."""
     flagged_any: int
@@ -404,8 +402,7 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
         votes=counted,
         votes_apart=len(collected.votes) - counted,
         confirmed=_confirmed(study, collected, {person.rater for person in screened.people}),
-        shared_browsers=None if known is None else known.sharing("browser"),
-        shared_addresses=None if known is None else known.sharing("address"),
+        shared_browsers=None if known is None else known.sharing,
         second_left_out=None if known is None else len(known.left_out(study.second_accounts)),
         flagged={rule: len(screened.flagged(rule)) for rule in study.screening.rules},
         flagged_any=len(screened.flagged()),
