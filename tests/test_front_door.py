@@ -99,6 +99,17 @@ def test_cases_are_loaded_without_models_and_frames() -> None:
     assert not loaded & {"polars", "scipy", "inspect_ai", "casewise.models", "casewise.runs"}
 
 
+def test_a_wrong_name_of_a_model_is_refused_without_the_import_of_inspect() -> None:
+    code = (
+        "import runpy, sys; sys.argv = ['casewise', 'run', '-m', 'locl/x']\n"
+        "try: runpy.run_module('casewise', None, '__main__')\n"
+        "except SystemExit: print(*sys.modules)"
+    )
+    loaded = in_fresh_process(code).split()
+    assert "casewise.cli._run" in loaded
+    assert "inspect_ai" not in loaded
+
+
 # The names.
 
 

@@ -26,6 +26,16 @@ from casewise.choices.measure import (
     Origin,
     Side,
 )
+from casewise.choices.models import (
+    FUNCTION,
+    HF,
+    IN_PROCESS,
+    OPENAI_API,
+    TARGETS,
+    check_name,
+    is_in_process,
+    is_target,
+)
 from casewise.choices.power import PowerInputs, PowerTest
 
 MAX_SEED = 2**32 - 1

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from casewise.choices import CARDS, MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy
+from casewise.choices import CARDS, MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy, check_name
 from casewise.cli import _complete
 from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH
@@ -318,11 +318,11 @@ class GraderServer:
 
     def load(self, grader: str) -> Callable[..., list[protocols.Graded]]:
         """``grade_replies`` of a grader, a model's name, and its requests."""
+        check_name(grader)
         with err().status("loading"):
-            from casewise.models import check_name, refuse_password
+            from casewise.models import refuse_password
             from casewise.runs import grade_replies
         refuse_password("--model-base-url", self.model_base_url)
-        check_name(grader)
         return functools.partial(
             grade_replies, base_url=self.model_base_url, max_connections=self.max_connections
         )

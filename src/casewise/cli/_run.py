@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import EngineName
+from casewise.choices import EngineName, check_name, is_target
 from casewise.cli._console import err, note, note_all, working
 from casewise.cli._options import Chosen, Given, grouped
 from casewise.cli._running import (
@@ -60,6 +60,9 @@ def run(
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
+    for model in asked.get("model", ()):
+        if not is_target(model):
+            check_name(model)
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
         from casewise.runs import check_models, make_plan, plan_sweep, read_done

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
+from casewise.choices import TARGETS
 from casewise.logs import (
     COMMAND,
     REDACTED,
     SHARDS,
-    TARGETS,
     LoggedRun,
     read_headers,
     recorded_line,

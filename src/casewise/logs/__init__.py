@@ -22,7 +22,6 @@ from casewise.logs.names import (
     SCORERS,
     SHARD,
     SHARDS,
-    TARGETS,
     TURN_DOUBTS,
     TURNS_BY,
 )

@@ -53,5 +53,3 @@ CANCELLED: Final = "CancelledError"
 
 GRADER: Final = "grader"
 """The role of the model that grades replies."""
-TARGETS: Final = "casewise-target"
-"""Provider of targets, whose arguments name the file that describes them."""

@@ -16,5 +16,5 @@ from casewise.models.embedded import (
     weights_path,
 )
 from casewise.models.keys import redacted, refuse_password, refuse_secret
-from casewise.models.open import TargetCheck, check_name, check_target
+from casewise.models.open import TargetCheck, check_target
 from casewise.models.patience import Prices

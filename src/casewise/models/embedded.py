@@ -66,17 +66,6 @@ def tell(line: str) -> None:
 WINDOW = 64
 """Cases of a task in flight. They cost memory only, as one is answered at a time."""
 
-HF = "casewise-hf"
-"""Provider of the distribution casewise-hf."""
-
-IN_PROCESS = ("casewise", HF)
-"""Providers of the models that run in this process."""
-
-
-def is_in_process(model: str) -> bool:
-    """Tell whether a model, by its name, runs in this process."""
-    return model.partition("/")[0] in IN_PROCESS
-
 
 class InProcess(ModelAPI):
     """A model of this process."""

@@ -8,7 +8,6 @@ from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -19,11 +18,10 @@ from inspect_ai.model import (
     get_model,
     get_model_info,
 )
-from inspect_ai.util import registry_create
 
-from casewise.errors import ModelError, did_you_mean, install_hint
-from casewise.logs import TARGETS
-from casewise.models.embedded import HF, IN_PROCESS, WINDOW, is_in_process, prepare
+from casewise.choices import HF, OPENAI_API, check_name, is_in_process
+from casewise.errors import ModelError, install_hint
+from casewise.models.embedded import WINDOW, prepare
 from casewise.models.faults import FaultKind, classify
 from casewise.models.keys import MissingError, redacted, refuse_password
 from casewise.models.patience import (
@@ -71,9 +69,6 @@ def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
 ATTEMPT_TIMEOUT_S = 300
 """Seconds after which one request is given up and sent again: a hung socket must not stop a run."""
 
-OPENAI_API = "openai-api/"
-"""Prefix of models of any OpenAI-compatible server."""
-
 _LOADED = ("hf/", "transformer_lens/", "nnterp/")
 """Prefixes of Inspect's providers that load models into the process that asks them."""
 
@@ -92,56 +87,6 @@ def loads_weights(model: str, base_url: str | None) -> bool:
     """Tell whether the process that asks a model has to load it first."""
     served = base_url is None and model.startswith(_SERVED)
     return served or is_in_process(model) or model.startswith(_LOADED)
-
-
-PROVIDERS = (
-    *("anthropic", "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "google", "grok"),
-    *("groq", "hf", "hf-inference-providers", "litellm-proxy", "llama-cpp-python", "meta"),
-    *("mistral", "mockllm", "moonshot", "nnterp", "none", "ollama", "openai", "openai-api"),
-    *("openrouter", "perplexity", "sagemaker", "sambanova", "sglang", "together"),
-    *("transformer_lens", "vllm", TARGETS, *IN_PROCESS),
-)
-"""Providers of Inspect's and ours that are known without loading one."""
-
-
-def check_name(model: str) -> None:
-    """Refuse the name of a model without its provider, or of one that nobody has registered.
-
-    Raises:
-        ModelError: There is no such provider; the message says how to write it.
-    """
-    provider, slash, name = model.partition("/")
-    if provider and name:
-        if provider in PROVIDERS or _is_registered(provider):
-            return
-        # Whoever runs a server often writes its name as the provider.
-        raise ModelError(
-            f"{model}: no provider {provider!r}: {did_you_mean(provider, PROVIDERS)}a server that "
-            f"speaks OpenAI's protocol is {OPENAI_API}{model}"
-        )
-    if slash or not model:
-        raise ModelError(
-            f"{model!r}: no name of a model: write PROVIDER/NAME, such as openai/gpt-4o"
-        )
-    raise ModelError(
-        f"{model}: which provider? Write PROVIDER/{model}, such as openai/{model}; "
-        f"{OPENAI_API}SERVICE/{model} for a server that speaks OpenAI's protocol, "
-        f"{HF}/./{model} for a folder"
-    )
-
-
-def _is_registered(provider: str) -> bool:
-    """Tell whether Inspect, or a package that extends it, has a provider of this name."""
-    packages = entry_points(group="inspect_ai").names
-    for name in (provider, *(f"{package}/{provider}" for package in packages)):
-        try:
-            registry_create("modelapi", name)
-        except LookupError:
-            continue
-        except Exception:
-            # It lacks its arguments: it is there.
-            return True
-    return False
 
 
 def server_address(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str:

@@ -32,11 +32,11 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
+from casewise.choices import IN_PROCESS, TARGETS
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import whole_characters
-from casewise.logs import TARGETS, input_tokens
+from casewise.logs import input_tokens
 from casewise.models.chat import MAX_TOKENS, ChatCompletions
-from casewise.models.embedded import IN_PROCESS
 from casewise.models.faults import (
     MAX_WAIT_S,
     REACTIONS,

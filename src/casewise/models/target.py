@@ -7,7 +7,6 @@ with the same retries, limits, logs and resumption.
 import importlib
 import inspect
 import json
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,9 +32,10 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import digest
+from casewise.choices import FUNCTION, TARGETS
 from casewise.errors import CasewiseError, ModelError, UsageError, choose_from
 from casewise.files.yaml import read_model
-from casewise.logs import TARGETS, calls_of, message_text
+from casewise.logs import calls_of, message_text
 from casewise.models.faults import FailedRequestError, classify
 from casewise.models.keys import MissingError, redacted
 from casewise.models.target_file import TargetFile
@@ -69,7 +69,6 @@ def _places_in(value: Any, place: str) -> Iterator[str]:
 
 
 Function = Callable[[list[dict[str, Any]]], Any]
-_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +139,6 @@ class Target:
         return isinstance(self.spec, TargetFile) and bool(self.spec.context_parts)
 
 
-def is_target(model: str) -> bool:
-    """Tell whether a model is named as a target: a YAML file, or MODULE:FUNCTION."""
-    return Path(model).suffix in (".yaml", ".yml") or bool(_FUNCTION.fullmatch(model))
-
-
 def load_target(given: str, folder: Path | str | None = None) -> Target:
     """Read a target's file, or import its function; nothing is sent.
 
@@ -159,7 +153,7 @@ def load_target(given: str, folder: Path | str | None = None) -> Target:
     """
     place = Path(folder or "")
     path = place / given
-    if _FUNCTION.fullmatch(given) and not path.exists():
+    if FUNCTION.fullmatch(given) and not path.exists():
         return _load_function(given, str(place.resolve()))
     spec = read_model(path, TargetFile, "target")
     version = digest(spec.model_dump(mode="json", exclude={"timeout"}))

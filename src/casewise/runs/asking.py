@@ -45,7 +45,7 @@ from casewise.logs import (
 from casewise.models.embedded import InProcess
 from casewise.models.faults import failed, logged_kind
 from casewise.models.keys import redacted
-from casewise.models.open import ATTEMPT_TIMEOUT_S, check_name, in_own_loop, open_model
+from casewise.models.open import ATTEMPT_TIMEOUT_S, in_own_loop, open_model
 from casewise.models.patience import ModelLostError, PatientModel, SampleAttempt
 from casewise.models.target import DECLINED, TargetModel, tell_case
 from casewise.protocols import (
@@ -523,7 +523,6 @@ def grade_replies(
         ModelError: The model can't be opened, or every request fails.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    check_name(grader)
     usual = GenerateConfig(attempt_timeout=ATTEMPT_TIMEOUT_S)
     model = open_model(grader, base_url=base_url, connections=max_connections, usual=usual)
 

@@ -9,15 +9,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from casewise.cases import GROUPS, CaseSet
-from casewise.choices import RULES, Sampling, grading_model, read_grader
+from casewise.choices import (
+    RULES,
+    TARGETS,
+    Sampling,
+    check_name,
+    grading_model,
+    is_in_process,
+    is_target,
+    read_grader,
+)
 from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import ModelError, UsageError, choose_from
-from casewise.logs import TARGETS, RunKey, without_keys
-from casewise.models.embedded import is_in_process
+from casewise.logs import RunKey, without_keys
 from casewise.models.keys import refuse_password, refuse_secret
-from casewise.models.open import check_name, known_prices
+from casewise.models.open import known_prices
 from casewise.models.patience import BATCH_NOTE, Prices, check_batches
-from casewise.models.target import is_target, load_target, open_again
+from casewise.models.target import load_target, open_again
 from casewise.options import (
     ConditionOptions,
     Option,

@@ -37,9 +37,9 @@ from casewise.cases import (
     digest,
     wanted_reply,
 )
-from casewise.choices import RULES, Sampling
+from casewise.choices import RULES, Sampling, is_in_process
 from casewise.logs import ADDRESS, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
-from casewise.models.embedded import InProcess, is_in_process
+from casewise.models.embedded import InProcess
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Watch
 from casewise.protocols import Opening, RunCondition, Script, grader_version

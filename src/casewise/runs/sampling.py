@@ -10,10 +10,8 @@ from inspect_ai.model import GenerateConfig
 from pydantic import ValidationError
 
 from casewise.cases import digest
-from casewise.choices import Sampling
+from casewise.choices import HF, IN_PROCESS, TARGETS, Sampling
 from casewise.errors import UsageError, choose_from, shorten
-from casewise.logs import TARGETS
-from casewise.models.embedded import HF, IN_PROCESS
 from casewise.models.keys import redacted, refuse_secret, refuse_secrets_within
 from casewise.options import SMOLLM2, ConditionOptions
 from casewise.protocols import find_protocol

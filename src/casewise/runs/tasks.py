@@ -18,9 +18,9 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.cases import ToolDefinition
-from casewise.choices import Sampling, grading_model
+from casewise.choices import TARGETS, Sampling, grading_model
 from casewise.errors import UsageError
-from casewise.logs import GRADER, TARGETS
+from casewise.logs import GRADER
 from casewise.models.chat import ChatCompletions
 from casewise.models.embedded import SmolLM2
 from casewise.models.open import OURS
