@@ -18,7 +18,7 @@ import yaml
 from casewise.cases.cells import as_key, as_number, inner_paths, items, opened, plain, value_at
 from casewise.cases.importing import NO_QUERY, REPEATED, ContradictionError, import_cases, unfold
 from casewise.cases.mapping import Each, load_mapping
-from casewise.cases.model import GROUPS, SPEAKERS
+from casewise.cases.model import GROUPS, SPEAKERS, message_fields
 from casewise.errors import InputError, some
 from casewise.files import Table, TableForm, open_tables
 
@@ -29,8 +29,6 @@ def _named(words: str) -> re.Pattern[str]:
 
 
 _QUERY = _named("query prompt question instruction request goal behavior message")
-_TEXT = _named("utterance text user customer human quote post comment input sentence")
-"""Names of texts, which may be queries."""
 _LABEL = _named(
     "label intended intent verdict is_ safe tox harm norm gold appropriate judg class answer "
     "annotation decision permitted allowed policy"
@@ -51,7 +49,6 @@ _CONTEXT = _named(
 _OF_PEOPLE = _named("reason rationale explanation justification comment remark feedback notes")
 """Names of what people wrote about a case."""
 _REPLY = _named("response reply completion output")
-_TURNS = _named("turns conversation messages dialog")
 _RATER = re.compile(
     r"(.*[_ .])?(rater|annotator|worker|coder|judge|participant|respondent|labell?er|who)"
     r"([_ .]?(id|name|no|nr|number))?",
@@ -100,7 +97,7 @@ _SENTENCE = re.compile(
     r"\S+\s+\S+\s+\S|.*[.?!。\uff1f\uff01…][\"'”)]*\s*\Z|[^\x00-\u2fff]{6}", re.S
 )
 """Three words and more, the punctuation that ends a sentence, or letters that need no spaces."""
-_ASKED = re.compile(r".*[?\uff1f][\"'”)]*\Z", re.S)
+_ENDS = ("safe", "unsafe", "none")
 _NUMBERED = re.compile(r"(?P<before>.*[A-Za-z])([ _-]?\d+|[ _-][A-Za-z])")
 _LANGUAGE = re.compile(r".+[_ .-]\(?(en|de|fr|es|zh|it|pt|nl|ja|ru|ar|hi)\)?", re.I)
 _SIDED = re.compile(r"(?i)(?<![a-z])(un)?safe(?![a-z])")
@@ -167,16 +164,8 @@ class _Column:
     @property
     def is_talk(self) -> bool:
         """Whether its cells are conversations."""
-        said = {"content", "value", "text"}
-        return bool(self.records) and all(
-            _SPEAKERS & {*one} and said & {*one} for one in self.records
-        )
-
-    @property
-    def is_said(self) -> bool:
-        """Whether its cells are lists of texts that are called turns."""
-        lists = (isinstance(cell, list) and isinstance(cell[0], str) for cell in self.cells)
-        return self.is_called(_TURNS) and all(lists)
+        parts = ({"role", "content"} <= {*message_fields(one)} for one in self.records)
+        return bool(self.records) and all(parts)
 
     @cached_property
     def numbers(self) -> tuple[float, ...]:
@@ -301,17 +290,16 @@ def _unfolded(rows: list[dict[str, Any]]) -> tuple[list[str], list[_Column]]:
     """Columns of lists of records, each within the one before; columns with a row a record."""
     each: list[str] = []
     columns = list(_columns(rows))
-    while len(each) < 3:
+    while True:
         start = f"{each[-1].rsplit('.', 1)[-1]}." if each else ""
         listed = (one for one in columns if one.records and not one.is_talk)
         name = next((one.name for one in listed if one.name.startswith(start)), None)
         if name is None:
-            break
+            return each, columns
         each.append(name)
         table = Table(Path("rows"), (), [(str(n), row) for n, row in enumerate(rows)])
         rows = [row for _, row in unfold(table, Each(column=name)).rows if isinstance(row, dict)]
         columns = list(_columns(rows))
-    return each, columns
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Column]:
@@ -324,7 +312,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Column]:
             yield whole
             continue
         paths = dict.fromkeys(path for cell in whole.cells for path in inner_paths(cell, name))
-        for path in list(paths)[:60]:
+        for path in paths:
             column = _Column(path, tuple(_filled(value_at(row, path)) for row in rows))
             if column.cells:
                 yield column
@@ -341,9 +329,9 @@ def _filled(value: Any) -> Any:
 
 
 RULES: tuple[tuple[str, Callable[[_Column], bool]], ...] = (
-    ("turns", lambda one: one.is_talk or one.is_said),
+    ("turns", lambda one: one.is_talk),
     ("rater", lambda one: bool(_RATER.fullmatch(one.name)) and len(one.kinds) > 1),
-    ("language", lambda one: "lang" in one.name.casefold() and one.is_text and one.is_few),
+    ("language", lambda one: "lang" in one.name.casefold() and one.is_text),
     ("category", lambda one: one.is_called(_CATEGORY) and one.recurs and not one.is_label),
 )
 """Key of a mapping, and which column it takes where a single look tells; the first that is."""
@@ -404,13 +392,7 @@ class _Drafting:
         prose = [one for one in self.left if one.is_prose and not one.is_called(_REPLY, _OF_PEOPLE)]
         others = [one for one in prose if not one.is_called(_CONTEXT, _LABEL)]
         texts = [one for one in self.left if one.is_text and not one.is_label]
-        choices = (
-            [one for one in prose if one.is_called(_QUERY)],
-            [one for one in prose if one.mostly(_ASKED)],
-            [one for one in others if one.is_called(_TEXT)],
-            others,
-        )
-        likely = next(filter(None, choices), [])
+        likely = [one for one in prose if one.is_called(_QUERY)] or others
         chosen = likely[0].name if len(likely) == 1 else None
         if chosen is None:
             hint = "" if likely else " None is sure to hold it."
@@ -554,11 +536,8 @@ class _Drafting:
         }
         unknown = [kind for kind, side in sides.items() if not side]
         if sum(column.kinds[kind] for kind in unknown) > 0.2 * column.kinds.total():
-            asked, ends = unknown, ["safe", "unsafe", "none"]
-            if {"yes", "no"} & {meanings[kind] for kind in unknown}:
-                asked, ends = [yes], ["safe", "unsafe"]
-            text = f"In {column.name!r}, which side is {some(list(map(repr, asked)), 4)}?"
-            answers = tuple(f"{kind}={end}" for kind in asked for end in ends)
+            text = f"In {column.name!r}, which side is {some(list(map(repr, unknown)), 4)}?"
+            answers = tuple(f"{kind}={end}" for kind in unknown for end in _ENDS)
             self.questions.append(Question(text, answers))
         entries = defaultdict[str, list[str]](list)
         for kind, side in sides.items():
@@ -578,7 +557,6 @@ class _Drafting:
             self._take_read("votes", *people)
             return
         told = [one for one in self.left if one.is_few and one.is_called(*_TOLD)]
-        told = [one for one in told if not one.numbers and not one.is_prose]
         if (rated or told) and not named:
             names = [one.name for one in (*rated, *told)]
             chosen = self.ask("Which column is the label or rating, if any?", *names, "no label")
@@ -606,11 +584,9 @@ class _Drafting:
 
     def _take_contexts(self) -> None:
         """Take what is said of the situation; a verdict in it would tell the model what to say."""
-        listed = [one.rsplit(".", 1)[-1] for one in self.each[:1] if isinstance(one, str)]
         spoken = _LANGUAGE.fullmatch(str(self.entries.get("query")))
         for column in list(self.left):
-            is_told = column.is_called(_CONTEXT) or column.name.split(".")[0] in listed
-            is_told = is_told and not column.is_called(_SIDED)
+            is_told = column.is_called(_CONTEXT) and not column.is_called(_SIDED)
             is_other = column.is_verdict or column.is_id or column.records
             language = _LANGUAGE.fullmatch(column.name)
             is_foreign = spoken and language and spoken[1] != language[1]
@@ -624,7 +600,6 @@ class _Drafting:
             one
             for one in self.left
             if one.is_id
-            and None not in one.values
             and (_ID.fullmatch(one.name) or not (one.is_verdict or one.is_called(*_TOLD)))
             and len(one.kinds) == len(one.values)
         )
@@ -660,7 +635,7 @@ class _Drafting:
 
 def _meaning(kind: str) -> str:
     """``safe``, ``unsafe``, ``none``, ``yes`` or ``no``; ``?`` of an unknown value."""
-    return _MEANING_OF.get(kind.replace(" ", "_").removeprefix("is_"), "?")
+    return _MEANING_OF.get(kind.replace(" ", "_"), "?")
 
 
 def _is_of(column: _Column, kinds: Collection[str]) -> bool:

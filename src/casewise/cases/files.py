@@ -7,7 +7,6 @@ Of the published files (upstream commit 135f221), ``CASEBench_data.json`` and th
 intended side in every record and is kept apart as the author's.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -582,13 +581,13 @@ def validated(
     """Cases of records, each with its place, or the fault of those that are none."""
     cases: list[Case] = []
     problems: list[InputError] = []
-    shared = SharedParts()
+    contexts: dict[str, Context] = {}
     places: dict[str, str] = {}
     for place, record in records:
         try:
             if isinstance(record, InputError):
                 raise record
-            case = shared.hold(checked_case(shared.take(record), path, place))
+            case = checked_case(record, path, place, contexts)
             first = places.setdefault(case.id, place)
             if first is not place:
                 problem = f"duplicate id, first used at {first}"
@@ -600,40 +599,14 @@ def validated(
     return cases, problems
 
 
-@dataclass(slots=True)
-class SharedParts:
-    """Parts that cases of one file share, held once: many sets cross queries with contexts."""
-
-    contexts: dict[str, Context] = field(default_factory=dict)
-    """Contexts by what they are made of."""
-    texts: dict[str | None, str | None] = field(default_factory=dict)
-    fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
-    """Sets of the fields that a case gives: a fifth of its memory."""
-    key: str = ""
-    """The context that was taken last."""
-
-    def take(self, record: Any) -> Any:
-        """A raw record, its context from an earlier case if equal."""
-        context = record.get("context") if isinstance(record, dict) else None
-        self.key = repr(context) if isinstance(context, dict) else ""
-        known = self.contexts.get(self.key)
-        return record if known is None else record | {"context": known}
-
-    def hold(self, case: Case) -> Case:
-        """The case of the record taken last, with parts of earlier cases for its own."""
-        if case.context is not None and self.key:
-            self.contexts.setdefault(self.key, case.context)
-        for name in ("query", "query_id", "category", "source", "licence", "language"):
-            text = getattr(case, name)
-            case.__dict__[name] = self.texts.setdefault(text, text)
-        names = case.__pydantic_fields_set__
-        names = self.fields.setdefault(frozenset(names), names)
-        object.__setattr__(case, "__pydantic_fields_set__", names)
-        return case
-
-
-def checked_case(record: Any, path: Path, place: str) -> Case:
+def checked_case(record: Any, path: Path, place: str, contexts: dict[str, Context]) -> Case:
     """Validate a raw record as a case.
+
+    Args:
+        record: The record.
+        path: Its file.
+        place: Its place there.
+        contexts: Contexts of earlier cases, held once: many sets cross queries with contexts.
 
     Raises:
         InputError: It is none; the message names file, record and field.
@@ -646,8 +619,13 @@ def checked_case(record: Any, path: Path, place: str) -> Case:
         for key, value in record.items()
         if value is not None or key not in ("id", "query_id")
     }
+    context = repr(given.get("context"))
+    if context in contexts:
+        given["context"] = contexts[context]
     try:
         case = check_model(given, Case, path, "case", record=place)
+        if case.context is not None:
+            contexts[context] = case.context
         if "\\ud" in repr(record):
             json.dumps(record, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:
@@ -721,11 +699,8 @@ _WRITERS: dict[str, Callable[[Iterable[Case]], str]] = {
 }
 
 
-def write_cases(cases: Sequence[Case], path: Path | str) -> str:
+def write_cases(cases: Sequence[Case], path: Path | str) -> None:
     """Write cases in the form that the path's suffix names (.jsonl, .yaml or .csv), atomically.
-
-    Returns:
-        Their ``dataset_hash``.
 
     Raises:
         UsageError: Another suffix.
@@ -737,9 +712,4 @@ def write_cases(cases: Sequence[Case], path: Path | str) -> str:
             f"{path}: can't write cases as {path.suffix or 'a file without a suffix'}; "
             f"end the name in one of {', '.join(_WRITERS)}"
         )
-    data = writer(cases).encode()
-    write_atomically(path, data)
-    if path.suffix.lower() != ".jsonl":
-        return dataset_hash(cases)
-    # Of the canonical form the hash is that of the file but for its last line end.
-    return hashlib.sha256(memoryview(data)[:-1]).hexdigest()[:16]
+    write_atomically(path, writer(cases).encode())

@@ -9,14 +9,13 @@ from typing import Any
 from casewise.cases.cells import inner_paths, items, opened, plain, value_at
 from casewise.cases.files import (
     CaseSet,
-    SharedParts,
     checked_case,
     raise_first,
     row_record,
     validated,
 )
 from casewise.cases.mapping import BUILT_IN, EACH, ROW, CaseMapping, Each, MappedRow
-from casewise.cases.model import Case
+from casewise.cases.model import Case, Context
 from casewise.errors import InputError, one_of
 from casewise.files import Row, Table, TableForm, as_row, open_tables
 
@@ -335,12 +334,13 @@ class _Import:
     def result(self, files: tuple[Path, ...], notes: Iterable[str]) -> Imported:
         """The cases, checked, and the counts."""
         cases: list[Case] = []
-        shared, unlabelled = SharedParts(), 0
+        contexts: dict[str, Context] = {}
+        unlabelled = 0
         for each in list(self.found):
             # Fields and cases of all rows at once would take twice the memory.
             fields, place, file = self.found.pop(each)
             try:
-                cases.append(shared.hold(checked_case(shared.take(fields), file, place)))
+                cases.append(checked_case(fields, file, place, contexts))
             except InputError as problem:
                 self.problems.append(problem)
                 continue

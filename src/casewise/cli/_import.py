@@ -99,7 +99,8 @@ def import_(
         raise typer.Exit(2)
     _note_counts(imported)
     imported.check_filled()
-    hash = case_files.write_cases(imported.cases, to)
+    case_files.write_cases(imported.cases, to)
+    hash = case_files.dataset_hash(imported.cases)
     note(f"{to}: {plural(len(imported.cases), 'case')} (hash {hash})")
 
 
