@@ -108,7 +108,7 @@ def test_the_harness_runs_it(tmp_path: Path) -> None:
 
 
 def test_documents_name_their_labels(task: Path) -> None:
-    rows = documents(task, "binary")
+    rows = documents(task, "documents")
     config = yaml.load((task / "casewise_binary.yaml").read_text(), yaml.BaseLoader)
     # The starter cases have no votes: the one tie has the label of the rule "votes".
     assert config["metadata"]["label_rule"] == "votes"

@@ -13,9 +13,9 @@ from typing import Any
 import casewise
 from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import Better
-from casewise.exports.redaction import column_rules, known_parameters, redact_columns
+from casewise.exports.redaction import column_rules, redact_columns
 from casewise.exports.request import Exported, ExportRequest, write_texts
-from casewise.judgements import RunRecord, read_paths, run_records
+from casewise.judgements import read_paths, run_records
 from casewise.measures import Scoring, find
 from casewise.protocols import RunCondition
 from casewise.results import Score, score_table
@@ -24,7 +24,6 @@ from casewise.statistics import Estimate
 _COMMON = ("accuracy", "brier", "mae")
 """Measures whose ids are everybody's."""
 
-_SETTINGS = ("temperature", "top_p", "top_k", "max_tokens")
 _CASEBENCH = "https://github.com/BriansIDP/CASEBench"
 
 
@@ -33,12 +32,13 @@ def write_every_eval_ever(request: ExportRequest) -> Exported:
     judgements = read_paths(request.paths)
     found = score_table(judgements.table, Scoring(labels=request.labels))
     scores = [*found, *found.ranked]
-    logged = {one.run_id: one for one in run_records(request.paths)}
-    rules = column_rules(known_parameters(score.condition for score in scores))
+    data = {one.run_id: one.data for one in run_records(request.paths)}
+    rules = column_rules(score.condition for score in scores)
     texts = {}
     for score in scores:
         condition = RunCondition.of_row(redact_columns(score.condition, rules))
-        record = _record(score, condition, logged.get(score.condition.run_id or ""), request)
+        name = data.get(score.condition.run_id or "", "")
+        record = _record(score, condition, name, request.evaluator or "unknown")
         place = record["evaluation_id"].partition("/")[2]
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         texts[f"data/casewise/{place}.json"] = text + "\n"
@@ -51,51 +51,46 @@ def _name(text: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", text).strip(".-") or "unknown"
 
 
-def _record(
-    score: Score, shown: RunCondition, logged: RunRecord | None, request: ExportRequest
-) -> dict[str, Any]:
+def _record(score: Score, shown: RunCondition, data: str, evaluator: str) -> dict[str, Any]:
     """A run as a record of Every Eval Ever.
 
     Args:
         score: Its figures.
         shown: Its condition, by names that may be shown.
-        logged: Its log; None where none is at hand.
-        request: Names of the data and of the evaluator.
+        data: Name of the cases, as its log has it; empty where none is at hand.
+        evaluator: Organization that made the results.
     """
     # Of a longer name the last two parts: the developer's and the model's.
     model = "/".join(map(_name, shown.model.split("/")[-2:]))
     identity = (shown.model, shown.text, shown.dataset_hash, shown.run_id, score.labels)
     own = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(map(str, identity)))
-    settings = logged.settings if logged is not None else {}
-    arguments = {name: settings[name] for name in _SETTINGS if name in settings}
-    ended = (logged.completed or logged.started) if logged is not None else None
-    facts: dict[str, Any] = {
-        **{"condition": shown.text, "labels": score.labels, "n": score.n},
-        **{
-            "queries": score.queries,
-            "coverage": score.coverage,
-            "unparsed": score.scoring.unparsed,
-        },
+    facts = {
+        "condition": shown.text,
+        "labels": score.labels,
+        "n": score.n,
+        "queries": score.queries,
+        "coverage": score.coverage,
+        "unparsed": score.scoring.unparsed,
         **({"graded by": "rules, unchecked"} if score.is_provisional else {}),
     }
     details = {name: str(value) for name, value in facts.items()}
-    common = {
-        "source_data": _source_data(shown, logged),
-        "generation_config": {
-            "additional_details": {"condition": shown.text},
-            **({"generation_args": arguments} if arguments else {}),
-        },
+    # The name of a file is its owner's.
+    source: dict[str, Any] = {
+        "dataset_name": STARTER if data == STARTER else "cases",
+        "source_type": "other",
     }
+    if data == CASEBENCH:
+        source = {"dataset_name": "CASE-Bench", "source_type": "url", "url": [_CASEBENCH]}
+    source["additional_details"] = {"hash": str(shown.dataset_hash)}
     of = f"casewise.{_name(shown.text)}"
     return {
         "schema_version": "0.2.2",
         "evaluation_id": f"casewise.{shown.protocol}/{model}/{own}",
-        **({"evaluation_timestamp": ended} if ended else {}),
         "retrieved_timestamp": str(int(time.time())),
         "source_metadata": {
             "source_name": "casewise",
             "source_type": "evaluation_run",
-            "source_organization_name": request.evaluator or "unknown",
+            "source_organization_name": evaluator,
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "casewise", "version": casewise.__version__},
@@ -109,7 +104,8 @@ def _record(
             {
                 "evaluation_result_id": f"{of}.{name}",
                 "evaluation_name": of,
-                **common,
+                "source_data": source,
+                "generation_config": {"additional_details": {"condition": shown.text}},
                 "metric_config": _metric(name),
                 "score_details": _score_details(estimate, score.n, details),
             }
@@ -117,16 +113,6 @@ def _record(
             if math.isfinite(estimate.value)
         ],
     }
-
-
-def _source_data(shown: RunCondition, logged: RunRecord | None) -> dict[str, Any]:
-    """The cases, by address or hash: a file's name is its owner's."""
-    details = {"additional_details": {"hash": str(shown.dataset_hash)}}
-    name = logged.data if logged is not None else None
-    if name == CASEBENCH:
-        return {"dataset_name": "CASE-Bench", "source_type": "url", "url": [_CASEBENCH]} | details
-    known = STARTER if name == STARTER else "cases"
-    return {"dataset_name": known, "source_type": "other"} | details
 
 
 def _metric(name: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Iterable
 from importlib.resources import files
 
 from casewise.cases import Case, dataset_hash, default_rule, make_labels
@@ -14,7 +13,7 @@ from casewise.protocols import Delivery, load_prompts, protocols
 
 
 def write_lm_eval(request: ExportRequest) -> Exported:
-    """Write ``casewise_PROTOCOL.yaml``, ``PROTOCOL.jsonl``, ``utils.py`` and a README.
+    """Write ``casewise_PROTOCOL.yaml``, ``documents.jsonl``, ``utils.py`` and a README.
 
     Raises:
         UsageError: There are no cases, or none has a label under the rule.
@@ -29,38 +28,38 @@ def write_lm_eval(request: ExportRequest) -> Exported:
         raise UsageError(f"no case has a label under the rule {rule}: choose another --labels")
     if left := len(cases) - len(labelled):
         notes = (*notes, f"left out {left} cases without a label under the rule {rule}")
-    version = dataset_hash([case for case, *_ in labelled])
     utils = (files("casewise.data") / "exports" / "lm_eval_utils.py").read_text("utf-8")
-    readable = [one for one in protocols() if f"def process_{one}(" in utils]
+    version = dataset_hash([case for case, *_ in labelled])
     about = {"warning": CONTENT_WARNING, "labels": rule, "hash": version}
-    texts = {"utils.py": utils}
-    for protocol in readable:
-        prompts = load_prompts(None, protocol, Delivery.JUDGE)
-        texts[f"{protocol}.jsonl"] = _lines(
-            {
-                "id": case.id,
-                "query_id": case.query_id,
-                "category": case.category,
-                "intended": case.intended,
-                "label": {1.0: "safe", 0.0: "unsafe"}.get(safe, "tie"),
-                "safe": safe,
-                "rate": rate,
-                "prompt": prompts.render(case),
-            }
-            for case, safe, rate in labelled
-        )
-        task = fill(f"lm-eval-{protocol}.yaml", **about, prompt=json.dumps(prompts.version))
-        texts[f"casewise_{protocol}.yaml"] = task
-    names = "".join(f"- casewise_{protocol}\n" for protocol in readable)
+    prompts = {
+        str(one): load_prompts(None, one, Delivery.JUDGE)
+        for one in protocols()
+        if f"def process_{one}(" in utils
+    }
+    documents = (
+        {
+            "id": case.id,
+            "query_id": case.query_id,
+            "category": case.category,
+            "intended": case.intended,
+            "label": {1.0: "safe", 0.0: "unsafe"}.get(safe, "tie"),
+            "safe": safe,
+            "rate": rate,
+            **{f"prompt_{name}": prompt.render(case) for name, prompt in prompts.items()},
+        }
+        for case, safe, rate in labelled
+    )
+    lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in documents)
+    texts = {"utils.py": utils, "documents.jsonl": "".join(lines)}
+    for name, prompt in prompts.items():
+        own = {"prompt": json.dumps(prompt.version)}
+        texts[f"casewise_{name}.yaml"] = fill(f"lm-eval-{name}.yaml", **about, **own)
+    names = "".join(f"- casewise_{protocol}\n" for protocol in prompts)
     texts["casewise.yaml"] = f"group: casewise\ntask:\n{names}"
     size = {"cases": len(labelled), "folder": request.out.name}
     texts["README.md"] = fill("lm-eval.md", **about, **size)
     write_texts(request.out, texts)
-    return Exported(f"{len(labelled):,} cases, labels {rule}, in {len(readable)} tasks", notes)
-
-
-def _lines(records: Iterable[dict[str, object]]) -> str:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    return Exported(f"{len(labelled):,} cases, labels {rule}, in {len(prompts)} tasks", notes)
 
 
 def _cases(request: ExportRequest) -> tuple[tuple[Case, ...], tuple[str, ...]]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import polars as pl
@@ -37,9 +37,6 @@ from casewise.logs import (
     read_samples,
 )
 from casewise.protocols import RunCondition
-
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog
 
 Rule = Any
 """What is kept of a value: a function makes what is shown of it; a mapping keeps the fields that
@@ -89,8 +86,8 @@ _PERSONAL = re.compile(r"(^|[/\\])(home|Users|root|~[^/\\]*|\.\.?)([/\\]|$)|^[A-
 show_id = _like(r"[A-Za-z0-9][A-Za-z0-9._:+@-]{0,63}", "id")
 """An id or a version of at most 64 letters, digits and marks, without spaces and slashes."""
 
-show_words = _like(r"[a-z_-]{1,20}( [a-z_-]{1,20})*|", "word")
-"""Words of a fixed vocabulary: a status, a verdict, the classes of replies."""
+show_words = _like(r"[a-z0-9_.-]{1,20}( [a-z0-9_.-]{1,20})*|", "word")
+"""Words of a fixed vocabulary (a status, a verdict, the classes of replies), or numbers."""
 
 show_options = _like(r"[\w.=,:@+ -]{1,80}", "option", ";")
 """Options on the command line: parts joined by semicolons."""
@@ -103,8 +100,6 @@ _show_reason = _like(r"[A-Za-z0-9 ,:()'-]{1,100}", "reason")
 
 _show_key = _like(r"[a-z][a-z0-9_]{0,31}", "number")
 _show_task = _like("casewise/(judge|respond)", "task")
-_show_figures = _like(r"[0-9T:.+Z e-]{0,60}", "figures")
-"""Times, and several numbers by spaces."""
 
 CATEGORY_LENGTH = 80
 """Characters of the longest category that is taken for a name."""
@@ -149,10 +144,11 @@ def _show_parameters(text: str, known: frozenset[str]) -> str:
     )
 
 
-def known_parameters(conditions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The paper's names, and those that somebody removed or swapped by name.
+def column_rules(conditions: Iterable[Mapping[str, Any]]) -> dict[str, Rule]:
+    """Rules of the columns of the judgement table that are names; numbers stand as they are.
 
-    The keys of a context are its author's text; the names of conditions are typed by whoever
+    Of the parameters the paper's names are shown, and those that somebody removed or swapped by
+    name: the keys of a context are its author's text, the names of conditions are typed by whoever
     runs them, and scores are kept by them.
 
     Args:
@@ -161,15 +157,7 @@ def known_parameters(conditions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     of_rows = map(RunCondition.of_row, conditions)
     named = [name for one in of_rows for name in (*one.ablation, one.swap or "")]
     shown = [name for name in named if show_options(name) == name]
-    return frozenset(re.split(r"[\s.,]+", " ".join([*PARAMETERS, *shown])))
-
-
-def column_rules(known: frozenset[str]) -> dict[str, Rule]:
-    """Rules of the columns of the judgement table that are names; numbers stand as they are.
-
-    Args:
-        known: Names of parameters that may be shown.
-    """
+    known = frozenset(re.split(r"[\s.,]+", " ".join([*PARAMETERS, *shown])))
     ids = ("run_id", "dataset_hash", "dataset_version", "case_id", "query_id", "twin_id")
     words = ("protocol", "delivery", "intended", "twin_intended", "expected")
     of_answer = ("status", "verdict", "response_class", "turn_classes")
@@ -200,7 +188,7 @@ def redact_table(table: pl.DataFrame) -> pl.DataFrame:
     replaced.
     """
     named = table.select("ablation", "variant").unique().iter_rows(named=True)
-    rules = column_rules(known_parameters(named))
+    rules = column_rules(named)
     columns = []
     for values in table:
         if values.name in ("answer", "explanation", "error"):
@@ -244,7 +232,7 @@ def _log_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
     ids = ("eval_set_id", "eval_id", "run_id", "task_id", "task_version")
     spec = {
         **dict.fromkeys(ids, show_id),
-        "created": _show_figures,
+        "created": show_id,
         "task": _show_task,
         "dataset": {"samples": _number, "sample_ids": [show_id]},
         "model": show_model,
@@ -260,7 +248,7 @@ def _log_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
         },
     }
     settings = _numbers("temperature", "top_p", "top_k", "seed", "max_tokens")
-    times = dict.fromkeys(("started_at", "completed_at"), _show_figures)
+    times = dict.fromkeys(("started_at", "completed_at"), show_id)
     return {
         "version": _number,
         "status": show_words,
@@ -285,9 +273,9 @@ def _sample_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
             # Whose answer it is decides whether it counts; the name is a server's text.
             ANSWERED_BY: lambda name: "another" if name else None,
             CUT: bool,
-            CUT_TURNS: _show_figures,
-            TURNS_BY: (show_model, _show_figures),
-            TURN_DOUBTS: _show_figures,
+            CUT_TURNS: show_words,
+            TURNS_BY: (show_model, show_words),
+            TURN_DOUBTS: show_words,
         },
     }
     return {
@@ -309,21 +297,6 @@ def _sample_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
     }
 
 
-def _redact(header: LogHeader, columns: Mapping[str, Rule]) -> "EvalLog":
-    from inspect_ai.log import EvalLog
-
-    kept = keep(header.read_log(), _log_rules(columns))
-    # Of a file, its hash: the name is its owner's.
-    name = header.metadata.get("dataset")
-    if name not in (STARTER, CASEBENCH):
-        name = f"cases-{show_id(header.metadata.get('dataset_hash'))}"
-    kept["eval"]["dataset"]["name"] = name
-    kept["eval"]["metadata"] |= {"dataset": name, REDACTED: True}
-    rules = _sample_rules(columns)
-    samples = [keep(one, rules) for one in read_samples(address_of(header.path))]
-    return EvalLog.model_validate(kept | {"samples": samples})
-
-
 def write_redacted(headers: Sequence[LogHeader], folder: Path) -> int:
     """Write logs without texts in Inspect's own form (.eval); the number of their samples.
 
@@ -338,17 +311,26 @@ def write_redacted(headers: Sequence[LogHeader], folder: Path) -> int:
         InputError: A log can't be read whole.
     """
     # Inspect takes seconds to import; no other export needs it.
-    from inspect_ai.log import write_eval_log
+    from inspect_ai.log import EvalLog, write_eval_log
 
-    columns = column_rules(known_parameters(header.metadata for header in headers))
+    columns = column_rules(header.metadata for header in headers)
     samples = 0
     for number, header in enumerate(headers):
         try:
-            log = _redact(header, columns)
+            kept = keep(header.read_log(), _log_rules(columns))
+            # Of a file, its hash: the name is its owner's.
+            name = header.metadata.get("dataset")
+            if name not in (STARTER, CASEBENCH):
+                name = f"cases-{show_id(header.metadata.get('dataset_hash'))}"
+            kept["eval"]["dataset"]["name"] = name
+            kept["eval"]["metadata"] |= {"dataset": name, REDACTED: True}
+            rules = _sample_rules(columns)
+            kept["samples"] = [keep(one, rules) for one in read_samples(address_of(header.path))]
+            log = EvalLog.model_validate(kept)
         except (ValueError, KeyError, OSError, BadZipFile) as error:
             problem = f"can't be read whole: {type(error).__name__}"
             raise InputError(problem, file=header.path) from None
-        samples += len(log.samples or ())
+        samples += len(kept["samples"])
         # As Inspect names its logs; the name that the file had may say anything.
         time = re.sub(r"[^0-9T+Z-]", "-", log.eval.created)
         task = log.eval.task.rpartition("/")[2]
