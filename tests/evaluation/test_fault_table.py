@@ -269,16 +269,6 @@ def test_a_request_is_asked_again_so_often(
     assert statuses(tmp_path) == {"ok": CASES - 1, "error": 1}
 
 
-def test_models_of_one_account(cli: Cli, tmp_path: Path) -> None:
-    """All others are left at the first word of 402, within a round of their requests."""
-    with FakeServer(lambda _: sent(402, {"error": "no"})) as server:
-        more = [one for n in range(8) for one in ("-m", f"openai-api/fake/m{n}")]
-        done = run(cli, tmp_path, server, *more)
-        assert len(server.requests) <= 9 * AT_ONCE
-    assert done.returncode == 2
-    assert done.stderr.count("no credit left") >= 9
-
-
 def test_nothing_is_sent_before_the_time_that_is_named(cli: Cli, tmp_path: Path) -> None:
     """And the wait is printed once."""
     limits = list[float]()
@@ -294,31 +284,6 @@ def test_nothing_is_sent_before_the_time_that_is_named(cli: Cli, tmp_path: Path)
     assert done.returncode == 0
     assert len(limits) <= AT_ONCE
     assert " ".join(done.stderr.split()).count("which asks to wait 1 s") == 1
-
-
-PAID_AND_UNPAID = """
-class NoCredit(Exception):
-    status_code = 402
-
-def paid(messages):
-    return "Sure, here are the steps."
-
-def unpaid(messages):
-    raise NoCredit
-"""
-
-
-def test_models_whose_account_is_unknown_have_none_in_common(cli: Cli, tmp_path: Path) -> None:
-    """Neither address nor key tells the accounts of functions, or of models of this process."""
-    (tmp_path / "twobots.py").write_text(PAID_AND_UNPAID)
-    cases = write_questions(tmp_path / "cases.jsonl", CASES)
-    models = ("-m", "twobots:unpaid", "-m", "twobots:paid")
-    done = cli("run", *models, "--protocol", "respond", "--cases", cases, "--log-dir", "logs")
-    said = " ".join(done.stderr.split())
-    assert said.count("not finished: ") == 1
-    assert "not finished: casewise-target/twobots:unpaid: HTTP 402" in said
-    rows = cw.judgements(tmp_path / "logs").filter(model="casewise-target/twobots:paid")
-    assert rows["status"].to_list() == ["ok"] * CASES
 
 
 def test_a_grader_without_credit_is_left(cli: Cli, tmp_path: Path) -> None:
@@ -340,8 +305,7 @@ def test_a_grader_without_credit_is_left(cli: Cli, tmp_path: Path) -> None:
         assert len(server.requests) <= 2 * (BEFORE + 2 * AT_ONCE)
     said = " ".join(done.stderr.split())
     assert done.returncode == 1, said
-    # The model has the same key.
-    assert "not finished: openai-api/fake/m: HTTP 402 (" in said
+    assert "not finished: openai-api/fake/grader: HTTP 402 (" in said
     assert statuses(tmp_path)["ok"] == BEFORE
 
 

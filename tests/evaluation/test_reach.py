@@ -20,9 +20,7 @@ MODEL = "openai-api/fake/m"
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who can't be reached is given up after a fifth of a second."""
-    unset = dict.fromkeys(("budget", "cluster", "observers"))
-    place = "casewise.runs.run_cells.__kwdefaults__"
-    monkeypatch.setattr(place, {**unset, "unreachable_s": 0.2})
+    monkeypatch.setattr("casewise.models.patience.UNREACHABLE_S", 0.2)
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

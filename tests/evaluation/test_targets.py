@@ -229,7 +229,7 @@ def write_channels(folder: Path, server: BotServer, **changed: Any) -> Path:
     """The page's target for a server, and twelve of its pair of cases."""
     (pair,) = yaml.safe_load(PAIR)["cases"]
     pairs = [pair | {"query": f"{pair['query']} N\u00b0 {number}"} for number in range(12)]
-    (folder / "channels.yaml").write_text(yaml.safe_dump({"cases": pairs}))
+    (folder / "channels.yaml").write_text(json.dumps({"cases": pairs}))
     text = CHANNELS.replace("http://localhost:8080", server.root)
     (folder / "desk.yaml").write_text(yaml.safe_dump(yaml.safe_load(text) | changed))
     return folder / "desk.yaml"

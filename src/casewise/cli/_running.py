@@ -231,11 +231,9 @@ def stoppable(progress: _Shown, kept: Callable[[], str], place: Path, again: str
     Raises:
         Exit: It was stopped.
     """
-    from casewise.models import told_of_local_models
-
     with _signals_stop() as met:
         try:
-            with progress, told_of_local_models(note):
+            with progress:
                 yield
         except (KeyboardInterrupt, OSError) as error:
             why, status = _reason_of(error, met[-1] if met else signal.SIGINT)

@@ -10,7 +10,6 @@ from casewise.models.embedded import (
     Replied,
     plain_turns,
     to_output,
-    told_of_local_models,
     too_long,
     weights_are_sound,
     weights_path,

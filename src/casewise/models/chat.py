@@ -151,7 +151,7 @@ class ChatCompletions(ModelAPI):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Send one request, and read its answer."""
-        body: dict[str, Any] = {"model": self._model, "messages": await _messages(input)}
+        body: dict[str, Any] = {"model": self._model, "messages": await openai_form(input)}
         for ours, name in SETTINGS.items():
             if (value := getattr(config, ours)) is not None:
                 body[name] = value
@@ -207,8 +207,8 @@ def _tool_choice(choice: ToolChoice) -> Any:
     return "required" if choice == "any" else choice
 
 
-async def _messages(messages: list[ChatMessage]) -> Any:
-    """Messages as they are sent; plain text without the import of OpenAI's package."""
+async def openai_form(messages: list[ChatMessage]) -> Any:
+    """Messages in OpenAI's form; plain text without the import of OpenAI's package."""
     for one in messages:
         has_calls = one.role == "tool" or getattr(one, "tool_calls", None)
         if has_calls or not isinstance(one.content, str):

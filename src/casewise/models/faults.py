@@ -80,7 +80,6 @@ class Action(StrEnum):
     """Ask again a number of times, then give up the case."""
     CASE = "give up this case"
     LEAVE = "leave this model"
-    STOP = "leave every model of the same address and key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class Reaction:
     @property
     def is_final(self) -> bool:
         """Tell whether no later request of this run would do better."""
-        return self.action in (Action.LEAVE, Action.STOP)
+        return self.action is Action.LEAVE
 
 
 _MOVED = "nothing was sent there; if the server has moved, write its new address into "
@@ -108,7 +107,7 @@ REACTIONS: Mapping[FaultKind, Reaction] = {
     FaultKind.CONTENT_FILTER: Reaction(Action.CASE),
     FaultKind.CONTEXT_TOO_LONG: Reaction(Action.CASE),
     FaultKind.NO_CREDIT: Reaction(
-        Action.STOP,
+        Action.LEAVE,
         "the account has no credit left, or the key's spending limit is reached: add credit at "
         "the provider, or raise the limit there or at the gateway, then run the same command",
     ),
@@ -498,9 +497,6 @@ def root_of(error: BaseException) -> BaseException:
     attempt = getattr(error, "last_attempt", None)
     inner = attempt.exception() if attempt is not None else None
     if inner is None and type(error).__name__ == "ModelGenerateError":
-        inner = error.__cause__
-    if inner is None and isinstance(error.__cause__, UnreadAnswerError):
-        # A client took it for a failed connection.
         inner = error.__cause__
     return error if inner is None else root_of(inner)
 

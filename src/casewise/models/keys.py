@@ -18,12 +18,10 @@ SHORTEST = 8
 """Minimum key length; shorter values would be cut out of ordinary words."""
 
 _SECRET = re.compile(
-    r"(^|[_-])(api[_-]?key|key|token|secret|password|credentials?)$", re.IGNORECASE
+    r"(^|[_-])(api[_-]?key|key|token|secret|password|credentials?|auth)$|authori[sz]ation|cookie",
+    re.IGNORECASE,
 )
-"""Endings of the names of options and variables that hold secrets."""
-
-_PROOF = re.compile(r"authori[sz]ation|cookie|(^|[_-])auth$", re.IGNORECASE)
-"""Names of headers that hold secrets."""
+"""Names of options, variables and headers that hold secrets."""
 
 _PROVEN = re.compile(r"(bearer|basic)\s+\S", re.IGNORECASE)
 """Beginning of the value of such a header."""
@@ -47,7 +45,7 @@ _opened: set[str] = set()
 
 @cache
 def is_secret(name: str) -> bool:
-    """Tell whether an option or a variable of this name holds a secret, by its name."""
+    """Tell whether an option, a variable or a header of this name holds a secret."""
     return _SECRET.search(name) is not None
 
 
@@ -94,12 +92,7 @@ def _exposed(where: str) -> UsageError:
 
 def exposes_secret(name: str, value: str) -> bool:
     """Tell whether a value is a secret: by its name, its form, or what is known of keys."""
-    return _is_proof(name) or _PROVEN.match(value) is not None or redacted(value) != value
-
-
-def _is_proof(name: str) -> bool:
-    """Tell whether an option or a header of this name holds a secret, by its name."""
-    return is_secret(name) or _PROOF.search(name) is not None
+    return is_secret(name) or _PROVEN.match(value) is not None or redacted(value) != value
 
 
 def refuse_secrets_within(where: str, value: Any) -> None:
@@ -110,7 +103,7 @@ def refuse_secrets_within(where: str, value: Any) -> None:
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            if _is_proof(str(name)):
+            if is_secret(str(name)):
                 raise _exposed(f"{where} {name}")
             refuse_secrets_within(where, inner)
     elif isinstance(value, list):

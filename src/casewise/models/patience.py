@@ -239,13 +239,11 @@ def _ignore(_model: str, _sentence: str) -> None:
 
 @dataclass(slots=True)
 class Watch:
-    """What the models of one start share: callbacks, counts of faults, and each other."""
+    """What the models of one start share: callbacks, and counts of faults."""
 
     fault: FaultObserver = _ignore
     """Called when a model meets a kind of fault for the first time."""
-    unreachable_s: float = UNREACHABLE_S
     counts: FaultCounts = field(default_factory=Counter)
-    servers: list["Server"] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -254,7 +252,6 @@ class Server:
 
     model: str
     url: str
-    key: str | None
     watch: Watch
     slots: asyncio.Semaphore
     lost: str = ""
@@ -339,10 +336,6 @@ class Server:
             why = fault.plain
             if kind is FaultKind.UNTRUSTED:
                 why = f"{why_unconnected(error, self.url)}; {reaction.advice}"
-            for other in self.watch.servers if reaction.action is Action.STOP else ():
-                # Without address and key nothing is known of an account.
-                if (other.url, other.key) == (self.url, self.key) != ("", None):
-                    other.lose(why)
             self.lose(why)
 
     def _rest(self, kind: FaultKind, seconds: float) -> None:
@@ -353,11 +346,10 @@ class Server:
 
     def _fail_to_connect(self, why: str, seconds: float) -> None:
         """Note a failed connection; before anything has come, the model is given up in time."""
-        silent, patience = self._silence(seconds), self.watch.unreachable_s
-        if not self._has_come and silent > patience:
+        if not self._has_come and self._silence(seconds) > UNREACHABLE_S:
             self.lose(
-                f"given up after {patience:.0f} s without any answer: {why}. Check: is the server "
-                f"up? Is the address right: {setting_of(self.model)}? And proxy variables"
+                f"given up after {UNREACHABLE_S:.0f} s without any answer: {why}. Check: is the "
+                f"server up? Is the address right: {setting_of(self.model)}? And proxy variables"
             )
 
     def _silence(self, seconds: float) -> float:
@@ -391,8 +383,7 @@ class PatientModel(Model):
         keep_secret(model.api.api_key)
         self.title, self.prices = title, prices or Prices()
         slots = asyncio.Semaphore(connections)
-        self.server = Server(title, url_of(model), model.api.api_key, watch, slots)
-        watch.servers.append(self.server)
+        self.server = Server(title, url_of(model), watch, slots)
         self._note: Callable[[ModelOutput], object] = lambda _: None
 
     def noting(self, note: Callable[[ModelOutput], object]) -> Self:

@@ -6,7 +6,6 @@ with the same retries, limits, logs and resumption.
 
 import importlib
 import inspect
-import json
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessage,
     ChatMessageAssistant,
-    ChatMessageTool,
     ChatMessageUser,
     GenerateConfig,
     ModelAPI,
@@ -35,7 +33,8 @@ from casewise.cases import digest
 from casewise.choices import FUNCTION, TARGETS
 from casewise.errors import CasewiseError, ModelError, UsageError, choose_from
 from casewise.files.yaml import read_model
-from casewise.logs import calls_of, message_text
+from casewise.logs import message_text
+from casewise.models.chat import openai_form
 from casewise.models.faults import FailedRequestError, classify
 from casewise.models.keys import MissingError, redacted
 from casewise.models.target_file import TargetFile
@@ -256,7 +255,7 @@ class TargetModel(ModelAPI):
             UnreadAnswerError: The answer has no reply.
         """
         if self.client is None:
-            return self._output(await self._call(_openai_form(input)))
+            return self._output(await self._call(await openai_form(input)))
         spec = self.client.spec
         turns = [one.text for one in input if isinstance(one, ChatMessageUser)]
         case = (input[-1].metadata or {}).get(CASE) or {"query": turns[-1]}
@@ -267,7 +266,7 @@ class TargetModel(ModelAPI):
         if not goes_on and (problem := spec.unsent([one.role for one in input])):
             raise ModelError(f"{self.target.given}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
-        known = case | self._values(spec, input, config)
+        known = case | await self._values(spec, input, config)
         reading = TargetAnswer()
         for last in turns if replays else turns[-1:]:
             reading = await self.client.ask(known | {"last": last, "session": session})
@@ -297,7 +296,7 @@ class TargetModel(ModelAPI):
             "(a text) and refused (true where it declined)"
         )
 
-    def _values(
+    async def _values(
         self,
         spec: TargetFile,
         input: list[ChatMessage],
@@ -307,7 +306,7 @@ class TargetModel(ModelAPI):
         system = "\n\n".join(one.text for one in input if one.role == "system")
         shown = [one for one in input if one.role != "system" or "system" not in spec.places]
         return {
-            "messages": _openai_form(shown),
+            "messages": await openai_form(shown),
             "text": _as_text(shown),
             "system": system or None,
             "model": self.target.name,
@@ -342,26 +341,6 @@ def _session(input: Sequence[ChatMessage]) -> str | None:
     """Id of the conversation in the bot's newest reply that has one."""
     replies = [one.metadata or {} for one in reversed(input) if one.source == "generate"]
     return next((str(one[SESSION]) for one in replies if one.get(SESSION) is not None), None)
-
-
-def _openai_form(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    return [_message(one) for one in messages]
-
-
-def _message(message: ChatMessage) -> dict[str, Any]:
-    given: dict[str, Any] = {"role": message.role, "content": message.text}
-    if isinstance(message, ChatMessageTool):
-        return given | {"tool_call_id": message.tool_call_id or ""}
-    if calls := calls_of(message):
-        given["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.function, "arguments": json.dumps(call.arguments)},
-            }
-            for call in calls
-        ]
-    return given
 
 
 def _as_text(messages: Sequence[ChatMessage]) -> str:

@@ -277,8 +277,8 @@ class TargetFile(_Part):
                 value = text_of(value_of(case, name))
                 if place[0] == "url" and not value.strip("."):
                     return (
-                        f"{{{name}}} stands in the url, and a case has no value for it (a context "
-                        "is sent under --delivery system alone)"
+                        f"{{{name}}} stands in the url, and has no value (a context is sent under "
+                        "--delivery system alone; for a check: casewise run --limit 2)"
                     )
                 if place[0] == "headers" and not (value.isascii() and value.isprintable()):
                     return (

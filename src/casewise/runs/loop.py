@@ -35,7 +35,6 @@ from casewise.models.open import check_all, in_own_loop
 from casewise.models.patience import (
     BATCHED_AT_ONCE,
     CONNECTIONS,
-    UNREACHABLE_S,
     Watch,
 )
 from casewise.options import StartOptions
@@ -369,7 +368,6 @@ def run_cells(
     budget: Budget | None = None,
     cluster: StartOptions | None = None,
     observers: Observers | None = None,
-    unreachable_s: float = UNREACHABLE_S,
 ) -> RunResult:
     """Run models under conditions; a second run on the same folder asks only what is still open.
 
@@ -379,8 +377,6 @@ def run_cells(
         budget: Cap on the cost; None is no cap.
         cluster: Options of the cluster to run on; None is this process.
         observers: Callbacks while it runs.
-        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
-            after which it is given up; on a cluster always the usual.
 
     Raises:
         ModelError: A model can't be used, or can't do what the protocol needs.
@@ -393,7 +389,7 @@ def run_cells(
     if cluster is not None and (budget is not None or any(cell.request.batch for cell in cells)):
         raise UsageError("--engine ray takes no --max-cost and no --batch: leave one of them out")
     # Before there is a folder: a model that can't be opened leaves none.
-    watch = Watch(observers.fault, unreachable_s)
+    watch = Watch(observers.fault)
     clients = open_clients(cells, watch) if cluster is None else []
     check_same_numbers([one.model for one in clients], folder)
     with hold_folder(folder):
