@@ -116,13 +116,12 @@ def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
         for text in ("binary", "respond, system", "respond, system, vary urgency,seed 7")
     )
     assert judge["inspect"].startswith("0.3.")
-    assert (judge["casewise"], judge["status"]) == (cw.__version__, "success")
+    assert judge["casewise"] == cw.__version__
     assert judge["data"] == "cases.jsonl"
     assert "grader" not in judge
     assert plain["grader"] == "rules"
     assert re.fullmatch(r"\d+-[0-9a-f]{8}", plain["grader version"])
     assert urged["grader"] == "rules"
-    assert (plain["done"], plain["total"]) == ("12", "12")
     assert plain["settings"] == "temperature 0.0, max_tokens 4096"
 
 

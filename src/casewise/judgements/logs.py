@@ -8,8 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from casewise.files import address_of
-from casewise.judgements.runs import folder_of
 from casewise.judgements.table import OF_CASE, TEXTS, make_table
 from casewise.logs import (
     ANSWERED_BY,
@@ -19,19 +17,20 @@ from casewise.logs import (
     TURN_DOUBTS,
     TURNS_BY,
     LoggedRun,
-    LogHeader,
     SampleRecord,
     Usage,
     counting,
     input_tokens,
     outcomes_of,
     read_records,
-    runs_of,
 )
 
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _KNOWN = {*_FROM_SCORE, "read", "says_safe", "as_intended"}
-_NAMES = ("status", "verdict", "response_class", "graded_by", "doubt", "mentions", "parameters")
+_NAMES = (
+    *("status", "verdict", "response_class", "graded_by", "doubt", "mentions", "parameters"),
+    *(CUT, ANSWERED_BY),
+)
 
 
 def rows_of(
@@ -62,8 +61,6 @@ def _row(record: SampleRecord, model: str) -> dict[str, Any]:
         numbers = {name: score.values[name] for name in score.values if name not in _KNOWN}
         row |= {**twin, "numbers": json.dumps(numbers) if numbers else None}
     row |= {name: score.metadata.get(name) for name in _NAMES}
-    row[CUT] = score.metadata[CUT]
-    row[ANSWERED_BY] = score.metadata.get(ANSWERED_BY)
     if record.metadata.get("grade_all"):
         row["turn_classes"] = score.metadata.get("turns")
     # A grader that declined leaves the reply without a grade, and says so.
@@ -80,9 +77,8 @@ def _turn_rows(
         yield row
         return
     said = record.score.metadata if record.score is not None else {}
-    graded = str(said.get("turns") or "").split()
-    cut = str(said.get(CUT_TURNS) or "").split()
-    doubts = str(said.get(TURN_DOUBTS) or "").split()
+    lists = (str(said.get(name) or "").split() for name in ("turns", CUT_TURNS, TURN_DOUBTS))
+    graded, cut, doubts = lists
     by = {
         number: name
         for name, numbers in said.get(TURNS_BY, {}).items()
@@ -165,17 +161,6 @@ def _usage(usages: Iterable[Usage]) -> dict[str, Any]:
         "output_tokens": sum(usage.output_tokens for usage in usages) if usages else None,
         "cost_usd": sum(costs) if costs else None,
     }
-
-
-def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LoggedRun], list[str]]:
-    """The runs that logs are of, in their order, with a note on each that did not end."""
-    runs = sorted(runs_of(headers), key=lambda run: run.first.order)
-    return runs, [
-        f"{address_of(run.first.path if run.alone else folder_of(run.first.path))}: the run ended "
-        f"early ({run.stopped}); what it has counts"
-        for run in runs
-        if run.stopped
-    ]
 
 
 def read_judgements(

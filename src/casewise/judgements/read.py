@@ -7,26 +7,25 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from casewise.cases import Case, SharedCases, is_output, load_output
 from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of, read_bytes
-from casewise.judgements.logs import choose_logs, read_judgements
-from casewise.judgements.runs import RunRecord, recorded_command, run_record
+from casewise.judgements.logs import read_judgements
+from casewise.judgements.runs import RunRecord, folder_of, recorded_command, run_record
 from casewise.judgements.table import (
     WHOLE,
     make_table,
     read_case_rows,
     read_table,
 )
-from casewise.logs import LoggedRun, list_logs, read_header
-from casewise.protocols import CONDITION, Protocol, RunCondition, published_as
+from casewise.logs import LoggedRun, list_logs, read_header, runs_of
+from casewise.protocols import CONDITION, RunCondition, published_as
 
 _FIELDS = ("query_id", "query", "context", "category", "intended", "published_safe_rate")
 
@@ -70,11 +69,7 @@ _HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md"}
 """Files passed over without a note: Inspect's own, and those on a folder."""
 
 
-class _Kind(Enum):
-    LOG = auto()
-    TABLE = auto()
-    OUTPUT = auto()
-    OTHER = auto()
+Kind = Literal["log", "table", "output", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +111,17 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
     kinds, notes = _expand(paths)
     frames: dict[Path, pl.DataFrame] = {}
     found: dict[str, Mapping[str, Any]] = {}
-    for path in _of(kinds, _Kind.TABLE):
+    for path in _of(kinds, "table"):
         frames[path] = read_table(path)
         if texts:
             _gather(found, read_case_rows(path))
     shared = SharedCases()
-    for path in _of(kinds, _Kind.OUTPUT):
+    for path in _of(kinds, "output"):
         rows = list(read_outputs(path, shared))
         frames[path] = make_table(rows)
         if texts:
             _gather(found, rows)
-    runs, log_notes = _choose_logs(_of(kinds, _Kind.LOG), set(paths), alone=not frames)
+    runs, log_notes = _choose_logs(_of(kinds, "log"), set(paths), alone=not frames)
     unjudged = []
     for run in runs:
         table, rows = read_judgements(run, texts=texts)
@@ -151,8 +146,8 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
     return Judgements(table, (*notes, *log_notes), cases, tuple(unjudged))
 
 
-def _of(kinds: Mapping[Path, _Kind], wanted: _Kind) -> list[Path]:
-    return [path for path, kind in kinds.items() if kind is wanted]
+def _of(kinds: Mapping[Path, Kind], wanted: Kind) -> list[Path]:
+    return [path for path, kind in kinds.items() if kind == wanted]
 
 
 def _told_apart(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.DataFrame:
@@ -164,7 +159,7 @@ def _told_apart(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.
         for run in rows["run_id"].unique()
     }
     keys = (*CONDITION, "dataset_hash")
-    again = pl.struct(*keys, "case_id", "epoch", "twin_id").is_duplicated().any().over(keys)
+    again = pl.struct(*keys, "case_id", "epoch").is_duplicated().any().over(keys)
     place = "from=" + pl.col("run_id").replace_strict(places, default=None)
     variant = pl.concat_str("variant", place, separator=";", ignore_nulls=True)
     return table.with_columns(pl.when(again).then(variant).otherwise("variant").alias("variant"))
@@ -193,12 +188,12 @@ def find_logs(paths: Sequence[Path]) -> tuple[list[LoggedRun], list[str]]:
         InputError: A path is missing or can't be read, or there is no log.
     """
     kinds, notes = _expand(paths)
-    logs = _of(kinds, _Kind.LOG)
+    logs = _of(kinds, "log")
     if not logs:
         raise InputError(
             "no Inspect log here", file=_places(paths), expected="a log folder or .eval files"
         )
-    others = [path.name for path, kind in kinds.items() if kind is not _Kind.LOG]
+    others = [path.name for path, kind in kinds.items() if kind != "log"]
     notes += [f"skipped, as they are no logs: {some(others)}"] if others else []
     chosen, log_notes = _choose_logs(logs, set(paths), alone=True)
     return chosen, [*notes, *log_notes]
@@ -223,23 +218,28 @@ def _choose_logs(
             passed_over.append(error)
     if passed_over and alone and not headers:
         raise passed_over[0]
-    logs, notes = choose_logs(headers)
-    return logs, [*(f"passed over {error}" for error in passed_over), *notes]
+    runs = sorted(runs_of(headers), key=lambda run: run.first.order)
+    notes = [f"passed over {error}" for error in passed_over]
+    for run in runs:
+        if why := run.stopped:
+            place = address_of(run.first.path if run.alone else folder_of(run.first.path))
+            notes.append(f"{place}: the run ended early ({why}); what it has counts")
+    return runs, notes
 
 
-def _expand(paths: Sequence[Path]) -> tuple[dict[Path, _Kind], list[str]]:
+def _expand(paths: Sequence[Path]) -> tuple[dict[Path, Kind], list[str]]:
     """The files that paths name or hold, by kind, and notes on what is passed over."""
-    kinds: dict[Path, _Kind] = {}
+    kinds: dict[Path, Kind] = {}
     notes = []
     for path in paths:
         if is_elsewhere(path):
-            kinds |= dict.fromkeys(_logs_elsewhere(path), _Kind.LOG)
+            kinds |= dict.fromkeys(_logs_elsewhere(path), "log")
             continue
         path = place_of(path)
         if not path.exists():
             raise InputError("no such file or folder", file=path)
         found = {file: _kind(file) for file in (_files(path) if path.is_dir() else [path])}
-        others = [file.name for file, kind in found.items() if kind is _Kind.OTHER]
+        others = [file.name for file, kind in found.items() if kind == "other"]
         if others and not path.is_dir():
             raise InputError(
                 "not recognised",
@@ -271,28 +271,24 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def _kind(path: Path) -> _Kind:
+def _kind(path: Path) -> Kind:
     """Tell a file's kind by its first bytes, then by its content; once for a file as it stands."""
     return _kind_of(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1024)
-def _kind_of(path: Path, _changed: int) -> _Kind:
+def _kind_of(path: Path, _changed: int) -> Kind:
     start = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf")
-    if start.startswith(b"PAR1"):
-        return _Kind.TABLE
-    if path.suffix == ".eval" or (start.startswith(b"PK") and path.suffix != ".parquet"):
-        return _Kind.LOG if path.suffix == ".eval" else _Kind.OTHER
-    if path.suffix == ".parquet":
-        return _Kind.TABLE
+    if path.suffix == ".eval":
+        return "log"
+    if start.startswith(b"PAR1") or path.suffix == ".parquet":
+        return "table"
     if path.suffix == ".csv":
-        return _Kind.TABLE if start.startswith(b"run_id,") else _Kind.OTHER
+        return "table" if start.startswith(b"run_id,") else "other"
     text = start.lstrip()
     if text.startswith(b"{") and b'"eval"' in start and b'"version"' in start:
-        return _Kind.LOG
-    if text.startswith(b"[") and is_output(path):
-        return _Kind.OUTPUT
-    return _Kind.OTHER
+        return "log"
+    return "output" if text.startswith(b"[") and is_output(path) else "other"
 
 
 def run_records(paths: Sequence[Path]) -> list[RunRecord]:
@@ -305,8 +301,6 @@ def run_records(paths: Sequence[Path]) -> list[RunRecord]:
 
 
 # --- published outputs -------------------------------------------------------------------------
-
-PROMPT_VERSION = "upstream"
 
 
 def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
@@ -329,14 +323,23 @@ def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
             "delivery": "judge",
             "ablation": output.ablation,
             "variant": "published",
-            "prompt_version": PROMPT_VERSION,
+            "prompt_version": "upstream",
             "dataset_hash": output.data_hash,
             "dataset_version": output.data_version,
             "epoch": 1,
         }
         for case, answer in zip(output.cases, output.answers, strict=True):
-            texts = {"query": case.query, "context": case.context, WHOLE: case}
-            yield condition | case_columns(case) | texts | _read_published(protocol, answer)
+            reading = protocol.read_published(answer)
+            yield {
+                **condition,
+                **case_columns(case),
+                **{"query": case.query, "context": case.context, WHOLE: case},
+                "status": str(reading.status),
+                "verdict": reading.verdict,
+                "p_safe": reading.p_safe,
+                "raw_score": reading.raw_score,
+                "answer": str(answer),
+            }
 
 
 def case_columns(case: Case) -> dict[str, Any]:
@@ -350,15 +353,4 @@ def case_columns(case: Case) -> dict[str, Any]:
         "votes_unsafe": case.votes_unsafe,
         "published_safe_rate": case.published_safe_rate,
         "no_context": True if case.context is None else None,
-    }
-
-
-def _read_published(protocol: Protocol, answer: str | float) -> dict[str, Any]:
-    reading = protocol.read_published(answer)
-    return {
-        "status": str(reading.status),
-        "verdict": reading.verdict,
-        "p_safe": reading.p_safe,
-        "raw_score": reading.raw_score,
-        "answer": str(answer),
     }

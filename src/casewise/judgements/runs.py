@@ -40,7 +40,7 @@ class RunRecord:
     command: tuple[str, ...] = ()
     """Arguments of the ``casewise`` that wrote the log, without its folder and what is hidden."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What else the log says, by name: how the run ended, versions, options, counts."""
+    """What else the log says, by name: versions, options, counts."""
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -67,8 +67,6 @@ def run_record(run: LoggedRun) -> RunRecord:
     config = first.plan.get("config") or {}
     started = [one.stats.get("started_at") or one.eval.created for one in parts]
     completed = [one.stats.get("completed_at") for one in parts]
-    results = [one.results or {} for one in parts]
-    planned = (one.eval.dataset.get("samples") for one in parts)
     epochs = max((one.part.epoch for one in run.logs if one.part), default=None)
     return RunRecord(
         run_id=run.run_id,
@@ -80,7 +78,6 @@ def run_record(run: LoggedRun) -> RunRecord:
         completed=max(filter(None, completed), default=None) if ended else None,
         command=_command(said, {**arguments, **generate}),
         facts={
-            "status": first.status if run.alone else "success" if ended else "started",
             "inspect": spec.packages.get("inspect_ai"),
             "task": f"{spec.task} {spec.task_version}",
             **{name: said.get(name) for name in _FACTS},
@@ -89,18 +86,8 @@ def run_record(run: LoggedRun) -> RunRecord:
             "epochs": epochs or spec.config.get("epochs"),
             "redacted": said.get(REDACTED) is True,
             "own_address": spec.model_base_url is not None,
-            "done": _sum(one.get("completed_samples") for one in results),
-            "total": _sum(
-                one.get("total_samples", samples)
-                for one, samples in zip(results, planned, strict=True)
-            ),
         },
     )
-
-
-def _sum(numbers: Iterable[int | None]) -> int | None:
-    known = [one for one in numbers if one is not None]
-    return sum(known) if known else None
 
 
 # --- what may be shown ----------------------------------------------------------------------------

@@ -205,7 +205,7 @@ _CLASSES = [str(one) for one in ResponseClass if one is not ResponseClass.UNDETE
 _STATUSES = ("ok", "unparsed", "refused", "error")
 
 
-def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str] | None = None) -> bytes:
+def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str]) -> bytes:
     """The bytes of a table in the form that the path's suffix names (.parquet or .csv).
 
     Args:
@@ -218,7 +218,7 @@ def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str] | None
     """
     out = io.BytesIO()
     if path.suffix.lower() == ".parquet":
-        table.write_parquet(out, metadata=dict(about or {}))
+        table.write_parquet(out, metadata=dict(about))
     elif path.suffix.lower() == ".csv":
         _each_text(table, guard_cell).write_csv(out)
     else:
@@ -227,19 +227,12 @@ def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str] | None
     return out.getvalue()
 
 
-_STAND_IN = re.compile(r"\[withheld: (\d+) characters(?:, [0-9a-f]{16})?\]")
+_STAND_IN = re.compile(r"\[withheld: (\d+) characters\]")
 
 
-def stand_in(text: str, mark: str | None = None) -> str:
-    """Replacement for a text: its length in characters, and no word of it.
-
-    Args:
-        text: The text; one that is a stand-in already is returned unchanged.
-        mark: 16 hexadecimal characters that tell stand-ins apart where texts must differ.
-    """
-    if is_withheld(text):
-        return text
-    return f"[withheld: {len(text)} characters{f', {mark}' if mark else ''}]"
+def stand_in(text: str) -> str:
+    """Replacement for a text: its length in characters, and no word of it; its own stand-in."""
+    return text if is_withheld(text) else f"[withheld: {len(text)} characters]"
 
 
 def is_withheld(text: str) -> bool:
