@@ -10,7 +10,6 @@ from casewise.statistics import (
     one_person,
     oracle,
     reliability_icc,
-    tallies,
 )
 
 A = np.array
@@ -67,8 +66,7 @@ def test_oracle_by_hand() -> None:
     from scipy.stats import beta as beta_distribution
 
     safe, unsafe = A([3.0, 3, 1, 0]), A([1.0, 1, 3, 4])
-    (tally,) = tallies(safe, unsafe, None)
-    fit = fit_beta_binomial(tally)
+    fit = fit_beta_binomial(safe, unsafe)
     hits, losses = [], []
     for s, u in zip(safe, unsafe, strict=True):
         rate = beta_distribution(fit.alpha + s, fit.beta + u)
@@ -92,8 +90,7 @@ def test_the_fit_is_the_likeliest() -> None:
 
     random = np.random.default_rng(8)
     safe = random.binomial(12, random.beta(1.5, 4.0, 500)).astype(float)
-    (tally,) = tallies(safe, 12 - safe, None)
-    fit = fit_beta_binomial(tally)
+    fit = fit_beta_binomial(safe, 12 - safe)
     assert (fit.alpha, fit.beta) == pytest.approx((1.5, 4.0), rel=0.25)
 
     def likelihood(alpha: float, beta: float) -> float:

@@ -1,6 +1,7 @@
 """Power against published figures, statsmodels, hand arithmetic and simulated studies."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -10,15 +11,16 @@ from casewise.statistics import (
     LEAST_SIZE,
     Level,
     PairedDesign,
-    discordance_variance,
     paired_power,
     proportions_power,
-    smallest_effect,
-    smallest_size,
-    whole,
+    smallest,
 )
 
 TWO, ONE = Level(0.05), Level(0.05, two_sided=False)
+
+
+def smallest_size(power_of: Callable[[float], float], wanted: float) -> float:
+    return smallest(power_of, wanted, LEAST_SIZE, 1e7)
 
 
 def paired_size(design: PairedDesign, effect: float = 0.03, power: float = 0.8) -> float:
@@ -40,12 +42,6 @@ def test_paired_by_hand() -> None:
     assert paired_size(PairedDesign(0.09, rho=0.2)) == pytest.approx(size / 2 * 1.2)
 
 
-def test_discordance_variance_by_hand() -> None:
-    # 1 with chance .08, -1 with chance .02: mean .06, mean square .10.
-    assert discordance_variance(0.10, 0.06) == pytest.approx(0.08 + 0.02 - 0.06**2)
-
-
-shares = st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)
 levels = st.builds(Level, st.floats(0.001, 0.2), st.booleans())
 
 
@@ -56,9 +52,9 @@ def test_size_to_power_and_back(effect: float, power: float, level: Level) -> No
     size = smallest_size(lambda n: paired_power(effect, n, design, level), power)
     if size > LEAST_SIZE:
         assert paired_power(effect, size, design, level) == pytest.approx(power, abs=1e-9)
-        found = smallest_effect(lambda d: paired_power(d, size, design, level), power, math.inf)
+        found = smallest(lambda d: paired_power(d, size, design, level), power, 1e-9, math.inf)
         assert found == pytest.approx(effect, rel=1e-6)
-    assert paired_power(effect, whole(size), design, level) >= power - 1e-9
+    assert paired_power(effect, math.ceil(size), design, level) >= power - 1e-9
 
 
 def test_no_difference_gives_alpha() -> None:
@@ -75,6 +71,6 @@ def test_all_against_none() -> None:
 
 def test_ends_of_a_search() -> None:
     assert math.isinf(smallest_size(lambda n: 0.5, 0.8))
-    assert math.isinf(smallest_effect(lambda effect: 0.5, 0.8, most=1))
+    assert math.isinf(smallest(lambda effect: 0.5, 0.8, 1e-9, 1))
     assert math.isinf(paired_size(PairedDesign(0.09), 1e-6))
     assert paired_size(PairedDesign(0.001), 1.0) == LEAST_SIZE

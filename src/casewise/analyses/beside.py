@@ -1,4 +1,4 @@
-"""Runs beside those that differ from them in one field alone."""
+"""Runs beside those that differ in one field alone, and their answers to the same cases."""
 
 from collections.abc import Iterator, Sequence
 

@@ -23,7 +23,6 @@ from casewise.choices.measure import (
     Measure,
     MeasureKind,
     Needs,
-    Origin,
     Side,
 )
 from casewise.choices.models import (

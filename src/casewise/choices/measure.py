@@ -45,29 +45,14 @@ class Family(enum.StrEnum):
     """Preferences between two cases of one query: the more appropriate to answer."""
 
 
-class Needs(enum.StrEnum):
-    """Cases, or answers, that a measure needs, by their field of ``Answers``."""
+class Needs(enum.Enum):
+    """Data without which a measure is no row of a run."""
 
-    NOTHING = ""
-    SIDES = "intended"
-    """Cases that their authors meant to be safe, or unsafe."""
-    PAIRS = "pairs"
-    """A case meant safe and one meant unsafe of one query."""
-    ALL_PAIRS = "all_pairs"
-    """Two contexts of one query, or a query without one and in one."""
-    TOOL_CALLS = "tool_call"
+    ANSWERS = enum.auto()
+    CONTEXTS = enum.auto()
+    """Two contexts of one query, or a query without one and in one, and knowledge of them."""
+    TOOL_CALLS = enum.auto()
     """Replies that call a tool."""
-
-
-class Origin(enum.StrEnum):
-    """Source of a figure."""
-
-    ANSWERS = "answers"
-    """The measure's formula."""
-    COVERAGE = "coverage"
-    """Counts of the judgements that were to be made."""
-    MASS = "mass"
-    """Mass of a first token's distribution on the two words."""
 
 
 class Fixing(enum.Flag):
@@ -116,9 +101,7 @@ class Measure:
     better: Better = Better.HIGHER
     of: tuple[str, ...] = (Family.JUDGEMENTS,)
     """Families, or names of protocols, that it is for."""
-    needs: Needs = Needs.NOTHING
-    numbers: bool = False
-    """True if it needs probabilities, which verdicts and replies don't give."""
+    needs: Needs = Needs.ANSWERS
     sides: tuple[Side, ...] = ()
     """Sides that it measures: whatever the cases, a model that only ever makes this kind of mistake
     (says safe to everything, or unsafe) has its worst value."""
@@ -134,7 +117,6 @@ class Measure:
     """True if a gate's rule may be about it."""
     corrected: bool = False
     """True if labelled replies correct it for the grader's errors."""
-    origin: Origin = Origin.ANSWERS
     fixed_by: tuple[Fixing, ...] = (*BALANCE, Fixing.ONE_ANSWER)
     """Designs each of which fixes it, so that it has no interval; empty if none does."""
 
@@ -145,8 +127,7 @@ class Measure:
 
     def is_for(self, family: Family, protocol: str = "") -> bool:
         """Tell whether answers of a family, or of a protocol, can have a value."""
-        told = family in self.of or protocol in self.of
-        return told and not (self.numbers and family is Family.REPLIES)
+        return family in self.of or protocol in self.of
 
     @property
     def label(self) -> str:

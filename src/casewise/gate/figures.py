@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from casewise.cases import LabelRule
-from casewise.choices import Origin
 from casewise.errors import InputError, some
 from casewise.gate.rules import GateConfig, GateRule
 from casewise.judgements import RunState, lost_rows, run_state
@@ -108,7 +107,7 @@ class FigureMaker:
         """The figures of one condition under one rule, against its baseline if it compares."""
         labels, state = self.scoring.rule(run.rows), self.state(run)
         coverage = _coverage(state)
-        if rule.measure.origin is Origin.COVERAGE:
+        if rule.measure.name == "coverage":
             other = self.against[run.name] if rule.compares else None
             before = _coverage(run_state(other.rows)) if other else None
             return Figures(coverage, before, labels, state.planned, coverage.value)

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from casewise.cases import LabelRule
-from casewise.choices import Better, Measure, Origin, Side
+from casewise.choices import Better, Measure, Side
 from casewise.errors import InputError, one_of
 from casewise.files.yaml import fault, read_model
 from casewise.measures import gated
@@ -86,7 +86,7 @@ class GateRule(BaseModel):
     @property
     def level(self) -> float | None:
         """Confidence of its bounds; None compares the value alone."""
-        given = "none" if self.measure.origin is Origin.COVERAGE else self.confidence
+        given = "none" if self.measure.name == "coverage" else self.confidence
         return None if given == "none" else given or CONFIDENCE
 
     @property
@@ -133,7 +133,7 @@ class GateRule(BaseModel):
     @property
     def allows_gaps(self) -> bool:
         """Tell if it says how much of a run may be missing: a least coverage."""
-        return self.measure.origin is Origin.COVERAGE and self.binds
+        return self.measure.name == "coverage" and self.binds
 
     def values(self, column: str) -> tuple[str | None, ...]:
         """Values that a column of ``where`` may have."""
@@ -179,7 +179,7 @@ def _check_limit(rule: GateRule, written: GateRule, *at: str | int) -> None:
         raise fault(
             "out of range", *at, rule.demand, found=rule.limit, expected=f"{low:g} to {high:g}"
         )
-    if rule.measure.origin is Origin.COVERAGE and isinstance(written.confidence, float):
+    if rule.measure.name == "coverage" and isinstance(written.confidence, float):
         raise fault(
             "coverage is counted, not sampled, so it has no confidence",
             *(*at, "confidence"),

@@ -444,7 +444,7 @@ def _without_fixed(
         row = find(name)
         if any(needed in _design(one, condition, labels) for needed in row.fixed_by):
             found[name] = replace(one, unavailable=BY_DESIGN)
-            of_pairs = BASELINE in condition.model and row.needs is Needs.ALL_PAIRS
+            of_pairs = BASELINE in condition.model and row.needs is Needs.CONTEXTS
             found[name] = UNDEFINED if of_pairs and one.value == 0 else found[name]
     return found
 
@@ -723,11 +723,7 @@ def score_people(base: Score) -> Iterator[Score]:
 
     def row(name: str, figures: Mapping[str, float]) -> Score:
         """A row with some figures, without intervals or verdicts of its own."""
-        always = (
-            one
-            for one in scored()
-            if Family.JUDGEMENTS in one.of and one.needs is not Needs.TOOL_CALLS
-        )
+        always = (one for one in scored() if Family.JUDGEMENTS in one.of)
         measures = dict.fromkeys((one.name for one in always), UNDEFINED)
         measures |= {name: replace(UNDEFINED, value=value) for name, value in figures.items()}
         named = BASELINE + name

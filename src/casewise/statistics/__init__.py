@@ -14,7 +14,6 @@ from casewise.statistics.ceilings import (
     one_person,
     oracle,
     reliability_icc,
-    tallies,
 )
 from casewise.statistics.classification import (
     Classification,
@@ -36,6 +35,7 @@ from casewise.statistics.correction import (
     CANNOT_TELL,
     NOT_LABELLED,
     GradedReplies,
+    Resampling,
     prediction_powered,
 )
 from casewise.statistics.effects import (
@@ -59,7 +59,6 @@ from casewise.statistics.estimates import (
     Estimate,
     FloatArray,
     IntArray,
-    Resampling,
     as_loss,
     clustered_mean,
     clustered_ratio,
@@ -83,15 +82,12 @@ from casewise.statistics.power import (
     Plan,
     Quantity,
     as_plan_record,
-    discordance_variance,
     noninferiority_power,
     normal_power,
     paired_power,
     plan_power,
     proportions_power,
-    smallest_effect,
-    smallest_size,
-    whole,
+    smallest,
 )
 from casewise.statistics.raters import (
     COEFFICIENTS,

@@ -4,7 +4,6 @@ The best is that of a beta-binomial distribution of votes.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +44,8 @@ def one_person(safe: FloatArray, unsafe: FloatArray) -> OnePerson:
     weights = np.concatenate([s, u]) / np.concatenate([k, k])
     votes = np.concatenate([np.ones_like(s), np.zeros_like(u)])
     others = np.concatenate([(s - 1) / (k - 1), s / (k - 1)])
-    pcc = weighted_pearson(votes, others, weights) if np.ptp(s / k) > 0 else math.nan
+    (spread, shared), (_, beside) = np.cov(votes, others, aweights=weights, ddof=0)
+    pcc = float(shared / np.sqrt(spread * beside)) if np.ptp(s / k) > 0 else math.nan
     return OnePerson(float(right.mean()), pcc, len(s))
 
 
@@ -56,16 +56,6 @@ def voted_counts(safe: FloatArray, unsafe: FloatArray) -> tuple[FloatArray, Floa
     return s[kept], u[kept]
 
 
-def weighted_pearson(x: FloatArray, y: FloatArray, weights: FloatArray) -> float:
-    """Pearson's correlation, NaN where a side is constant. Shapes ``(n,)``."""
-    present = weights > 0
-    if not present.any() or not np.ptp(x[present]) or not np.ptp(y[present]):
-        return math.nan
-    x, y = x - np.average(x, weights=weights), y - np.average(y, weights=weights)
-    spread = math.sqrt(float((weights * x * x).sum()) * float((weights * y * y).sum()))
-    return float((weights * x * y).sum()) / spread
-
-
 MOST_CONCENTRATED = 1e6
 """The largest alpha + beta: all cases share one rate, as good as exactly."""
 
@@ -73,14 +63,8 @@ LEAST_CONCENTRATED = 1e-3
 """The smallest: every case is all safe or all unsafe, as good as exactly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Cases with equal counts, taken together. Shapes ``(distinct,)``."""
-
-    safe: FloatArray
-    unsafe: FloatArray
-    count: FloatArray
-    """Cases that have these counts."""
+START = 20.0
+"""The alpha + beta that a fit starts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,55 +79,39 @@ class BetaBinomial:
     beta: float
 
 
-def tallies(safe: FloatArray, unsafe: FloatArray, groups: IntArray | None) -> Iterator[Tally]:
-    """Count equal cases, a group at a time; cases without votes are passed over.
-
-    Args:
-        safe: Safe votes. Shape ``(n,)``; NaN is none.
-        unsafe: Unsafe votes. Shape ``(n,)``.
-        groups: A number for each case; None is one group. Shape ``(n,)``.
-    """
-    s, u = np.asarray(safe, float), np.asarray(unsafe, float)
-    kept = s + u > 0  # False of NaN
-    group = np.zeros(len(s), np.int64) if groups is None else groups
-    for one in np.unique(group[kept]):
-        here = kept & (group == one)
-        # Complex numbers sort by their parts: one sort instead of one by rows, ten times slower.
-        distinct, count = np.unique(s[here] + 1j * u[here], return_counts=True)
-        yield Tally(distinct.real, distinct.imag, count.astype(float))
-
-
-def fit_beta_binomial(tally: Tally) -> BetaBinomial:
-    """Fit by maximum likelihood, from the moments on.
+def fit_beta_binomial(safe: FloatArray, unsafe: FloatArray) -> BetaBinomial:
+    """Fit by maximum likelihood.
 
     Skellam (1948), doi:10.1111/j.2517-6161.1948.tb00014.x. Votes less spread than the binomial's
     end at ``MOST_CONCENTRATED``.
+
+    Args:
+        safe: Safe votes of each case. Shape ``(n,)``, no NaN.
+        unsafe: Unsafe votes, at least one vote a case. Shape ``(n,)``.
     """
-    k, n = tally.safe + tally.unsafe, tally.count
-    mean = float((n * tally.safe).sum() / (n * k).sum()) if n.sum() else math.nan
-    if n.sum() < 2 or k.max() < 2 or mean in (0.0, 1.0):
+    votes = safe + unsafe
+    mean = float(safe.sum() / votes.sum()) if len(votes) else math.nan
+    if len(votes) < 2 or votes.max() < 2 or mean in (0.0, 1.0):
         return BetaBinomial(math.nan, math.nan)
     from scipy.optimize import minimize
 
+    start = [math.log(mean / (1 - mean)), math.log(START)]
     limits = (math.log(LEAST_CONCENTRATED), math.log(MOST_CONCENTRATED))
-    start = [math.log(mean / (1 - mean)), _concentration(tally, mean)]
-    bounds = [(-15.0, 15.0), limits]
-    found = minimize(_loss, start, args=(tally,), jac=True, method="L-BFGS-B", bounds=bounds)
+    found = minimize(
+        _loss,
+        start,
+        args=(safe, unsafe),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-15.0, 15.0), limits],
+        # Where votes spread little the likelihood is flat: the usual tolerances stop too early.
+        options={"ftol": 1e-12, "gtol": 1e-8},
+    )
     rate, total = 1 / (1 + math.exp(-found.x[0])), math.exp(found.x[1])
     return BetaBinomial(total * rate, total * (1 - rate))
 
 
-def _concentration(tally: Tally, mean: float) -> float:
-    """The logarithm of alpha + beta by moments, kept within reason: where to start from."""
-    k, n = tally.safe + tally.unsafe, tally.count
-    spread = float(np.average((tally.safe / k - mean) ** 2, weights=n))
-    noise = mean * (1 - mean) * float(np.average(1 / k, weights=n))
-    if spread <= noise:
-        return math.log(1000.0)
-    return min(max(math.log(mean * (1 - mean) / (spread - noise)), -2.0), math.log(1000.0))
-
-
-def _loss(at: FloatArray, tally: Tally) -> tuple[float, FloatArray]:
+def _loss(at: FloatArray, safe: FloatArray, unsafe: FloatArray) -> tuple[float, FloatArray]:
     """Mean negative log-likelihood and its gradient, by logit of the mean and log of alpha + beta.
 
     A pair, since ``scipy.optimize.minimize`` asks for one.
@@ -152,11 +120,10 @@ def _loss(at: FloatArray, tally: Tally) -> tuple[float, FloatArray]:
 
     rate, total = 1 / (1 + math.exp(-at[0])), math.exp(at[1])
     alpha, beta = total * rate, total * (1 - rate)
-    s, u, n = tally.safe, tally.unsafe, tally.count / tally.count.sum()
-    loss = -float(n @ (betaln(alpha + s, beta + u) - betaln(alpha, beta)))
-    shared = digamma(total + s + u) - digamma(total)
-    by_alpha = -float(n @ (digamma(alpha + s) - digamma(alpha) - shared))
-    by_beta = -float(n @ (digamma(beta + u) - digamma(beta) - shared))
+    loss = -float((betaln(alpha + safe, beta + unsafe) - betaln(alpha, beta)).mean())
+    shared = digamma(total + safe + unsafe) - digamma(total)
+    by_alpha = -float((digamma(alpha + safe) - digamma(alpha) - shared).mean())
+    by_beta = -float((digamma(beta + unsafe) - digamma(beta) - shared).mean())
     by_mean = (by_alpha - by_beta) * total * rate * (1 - rate)
     return loss, np.array([by_mean, by_alpha * alpha + by_beta * beta])
 
@@ -236,27 +203,19 @@ def oracle(safe: FloatArray, unsafe: FloatArray, groups: IntArray | None = None)
     from scipy.special import betainc, digamma
 
     lowest_brier = reliability_icc(safe, unsafe).sampling_variance
-    hits, losses, counts = [], [], []
-    for tally in tallies(safe, unsafe, groups):
-        fit = fit_beta_binomial(tally)
-        alpha, beta = fit.alpha + tally.safe, fit.beta + tally.unsafe
-        hits.append(_on_side(tally, 1 - betainc(alpha, beta, 0.5)))
-        share = tally.safe / (tally.safe + tally.unsafe)
-        log_safe = digamma(alpha) - digamma(alpha + beta)
-        log_unsafe = digamma(beta) - digamma(alpha + beta)
-        losses.append(-(share * log_safe + (1 - share) * log_unsafe))
-        counts.append(tally.count)
-    if not counts:
+    s, u = voted_counts(safe, unsafe)
+    if not len(s):
         return Oracle(math.nan, math.nan, lowest_brier)
-    hit, loss, count = (np.concatenate(parts) for parts in (hits, losses, counts))
-    return Oracle(
-        accuracy=float(np.average(hit, weights=count)),
-        bce=float(np.average(loss, weights=count)),
-        brier=lowest_brier,
-    )
-
-
-def _on_side(tally: Tally, chance_safe: FloatArray) -> FloatArray:
-    """The chance of being on the side of the observed majority; a tie is worth half."""
-    side = np.sign(tally.safe - tally.unsafe)
-    return 0.5 + side * (chance_safe - 0.5)
+    group = np.zeros(len(s)) if groups is None else groups[safe + unsafe > 0]
+    alpha, beta = s.copy(), u.copy()
+    for one in np.unique(group):
+        here = group == one
+        fit = fit_beta_binomial(s[here], u[here])
+        alpha[here] += fit.alpha
+        beta[here] += fit.beta
+    # A tie of votes is worth half to either side.
+    hits = 0.5 + np.sign(s - u) * (0.5 - betainc(alpha, beta, 0.5))
+    share = s / (s + u)
+    known = share * digamma(alpha) + (1 - share) * digamma(beta)
+    losses = digamma(alpha + beta) - known
+    return Oracle(float(hits.mean()), float(losses.mean()), lowest_brier)

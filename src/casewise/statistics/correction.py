@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise.statistics.estimates import (
-    CELLS,
     UNDEFINED,
     Z_95,
     BoolArray,
@@ -16,7 +15,6 @@ from casewise.statistics.estimates import (
     Estimate,
     FloatArray,
     IntArray,
-    Resampling,
     student_quantile,
 )
 
@@ -25,6 +23,9 @@ NOT_LABELLED = -1
 
 CANNOT_TELL = -2
 """Mark of a reply of which people can't tell the class."""
+
+CELLS = 4_000_000
+"""Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
 
 AGREEING = 10
 """Labels, half of them a yes, that are added with right grades before a slope is fitted."""
@@ -35,6 +36,14 @@ PSEUDO = 0.25
 PSEUDO_CORNERS = np.array([1, 3, 3, 1]) / 8
 """The same of a random part's labels: more where grade and label differ (the second and third). Of
 a quarter in each, intervals held in .91 where few labels show the one kind of error alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Draws: how many, and their seed."""
+
+    draws: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-CELLS = 4_000_000
-"""Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
-
 ROUND_OFF = 1e-12
 """Errors below this, relative to the figure, are rounding: all clusters are alike."""
 
@@ -44,14 +41,6 @@ HEAVY = 0.1
 
 BY_DESIGN = "the design of the cases fixes it"
 """The reason why a figure that can't vary has no interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """Draws: how many, and their seed."""
-
-    draws: int
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,13 +417,8 @@ def _percentile_p(replicates: FloatArray) -> float:
     leave 0 out.
     """
     draws = np.sort(replicates[np.isfinite(replicates)])
-    last = len(draws) - 1
-    first, after = np.searchsorted(draws, 0.0, "left"), np.searchsorted(draws, 0.0, "right")
-    if first < after:
-        below, above = float(after - 1) / last, 1 - float(first) / last
-    else:
-        below = float(np.interp(0.0, draws, np.arange(len(draws)) / last))
-        above = 1 - below
+    places = np.linspace(0, 1, len(draws))
+    below, above = np.interp(0.0, draws, places), np.interp(0.0, -draws[::-1], places)
     return float(min(1.0, max(2 * min(below, above), 2 / (len(draws) + 1))))
 
 

@@ -58,38 +58,18 @@ def normal_power(shift: float, level: Level) -> float:
     return cdf(shift - level.critical) + far
 
 
-def smallest_size(power_of: Callable[[float], float], wanted: float) -> float:
-    """The smallest size, not rounded, that has the wanted power.
+def smallest(power_of: Callable[[float], float], wanted: float, least: float, most: float) -> float:
+    """The smallest size, not rounded, or effect that has the wanted power.
 
     Args:
-        power_of: Power by size, rising.
+        power_of: Power by size or effect, rising.
         wanted: Power in 0..1.
+        least: Start of the search.
+        most: End of it.
 
     Returns:
-        At least ``LEAST_SIZE``; infinite if ``MOST_SIZE`` has not the power.
+        At least ``least``; infinite if ``most`` has not the power.
     """
-    return _smallest(power_of, wanted, LEAST_SIZE, MOST_SIZE)
-
-
-def smallest_effect(power_of: Callable[[float], float], wanted: float, most: float) -> float:
-    """The smallest effect above 0 that is found with the wanted power; infinite if above ``most``.
-
-    Args:
-        power_of: Power by effect, rising.
-        wanted: Power in 0..1.
-        most: The largest effect there is.
-    """
-    return _smallest(power_of, wanted, LEAST_EFFECT, most)
-
-
-def whole(size: float) -> int:
-    """A size rounded up, forgiving the solver's last digits."""
-    return math.ceil(size - _ROUND_OFF * max(1.0, size))
-
-
-def _smallest(
-    power_of: Callable[[float], float], wanted: float, least: float, most: float
-) -> float:
     # Imported late: scipy takes longer to load than most commands take to run.
     from scipy.optimize import brentq
 
@@ -129,15 +109,6 @@ class PairedDesign:
         ``variance / m (1 + (m - 1) rho)`` for ``m`` cases.
         """
         return max(0.0, self.variance / self.cases * (1 + (self.cases - 1) * self.rho))
-
-
-def discordance_variance(discordance: float, difference: float) -> float:
-    """Variance of a case's difference, from how often the models differ in being right.
-
-    The difference is 1 or -1 with chance ``discordance`` in all, so its square has that mean, and
-    ``discordance - difference^2`` is its variance.
-    """
-    return discordance - difference**2
 
 
 def paired_power(difference: float, queries: float, design: PairedDesign, level: Level) -> float:
@@ -283,6 +254,27 @@ class _Problem:
     arms: int = 2
     """Factor of a size for the total."""
 
+    def find_size(self, effect: float, power: float) -> Answer:
+        """The size that finds an effect with a power.
+
+        Raises:
+            UsageError: None does.
+        """
+        size = smallest(lambda n: self.power_of(effect, n), power, LEAST_SIZE, MOST_SIZE)
+        if math.isinf(size):
+            raise UsageError(
+                f"power {power:g} needs more than {MOST_SIZE:,.0f} {self.counted}: the difference "
+                "is too small"
+            )
+        needed = math.ceil(size - _ROUND_OFF * max(1.0, size))
+        reached = self.power_of(effect, needed)
+        return Answer(self.counted, size, needed, needed * self.arms, reached)
+
+    def find_effect(self, n: float, power: float) -> list[Answer]:
+        """The effect that a size finds with a power; empty if the largest is not found."""
+        found = smallest(lambda one: self.power_of(one, n), power, LEAST_EFFECT, self.most_effect)
+        return [Answer(self.effect_name, self.shown(found))] if math.isfinite(found) else []
+
 
 def plan_power(inputs: PowerInputs) -> Plan:
     """Work out the one of size, power and effect that was left out.
@@ -341,35 +333,15 @@ def _answers(inputs: PowerInputs) -> tuple[Answer, ...]:
         return tuple(Answer(Quantity.POWER, one.power_of(effect, n)) for one in problems)
     assert power is not None
     if effect is not None:
-        return tuple(_size(one, effect, power) for one in problems)
+        return tuple(one.find_size(effect, power) for one in problems)
     assert n is not None
-    answers = []
-    for one in problems:
-
-        def power_of(effect: float, of: _Problem = one) -> float:
-            return of.power_of(effect, n)
-
-        found = smallest_effect(power_of, power, one.most_effect)
-        if math.isfinite(found):
-            answers.append(Answer(one.effect_name, one.shown(found)))
+    answers = tuple(answer for one in problems for answer in one.find_effect(n, power))
     if not answers:
         raise UsageError(
             f"--n {n} is too few: not even the largest difference there can be is found "
             f"with power {power:g}"
         )
-    return tuple(answers)
-
-
-def _size(problem: _Problem, effect: float, power: float) -> Answer:
-    size = smallest_size(lambda n: problem.power_of(effect, n), power)
-    if math.isinf(size):
-        raise UsageError(
-            f"power {power:g} needs more than {MOST_SIZE:,.0f} {problem.counted}: the difference "
-            "is too small"
-        )
-    needed = whole(size)
-    reached = problem.power_of(effect, needed)
-    return Answer(problem.counted, size, needed, needed * problem.arms, reached)
+    return answers
 
 
 def _proportions(inputs: PowerInputs) -> list[_Problem]:
@@ -415,11 +387,14 @@ def _pairs(inputs: PowerInputs) -> _Problem:
 
 
 def _design(inputs: PowerInputs, difference: float) -> PairedDesign:
-    """The spread of the differences, from either way to give it."""
+    """The spread of the differences, from either way to give it.
+
+    A case's difference is 1 or -1 with chance ``discordance`` in all, so its square has that mean,
+    and ``discordance - difference^2`` is its variance.
+    """
+    variance = (inputs.discordance or 0.0) - difference**2
     if inputs.sd is not None:
         variance = inputs.sd**2
-    else:
-        variance = discordance_variance(inputs.discordance or 0.0, difference)
     return PairedDesign(variance, inputs.rho or 0.0, inputs.cases_per_query or 2)
 
 
@@ -439,7 +414,7 @@ _OWN = {
 }
 """Options that give the effect of each test, and its own inputs."""
 
-_OPEN = {"alpha": (0, 1), "margin": (0, 1)} | dict.fromkeys(("effect", "sd", "discordance"), (0,))
+_OPEN = {"alpha": (0, 1), "margin": (0, 1), "effect": (0,), "sd": (0,), "discordance": (0,)}
 """Ends of ranges at which nothing could be told."""
 
 
@@ -467,10 +442,12 @@ def _check(inputs: PowerInputs) -> None:
             f"--power {inputs.power:g}: above --alpha ({inputs.alpha:g}) and below 1; "
             "alpha is reached without any votes or cases"
         )
-    if inputs.test is PowerTest.PROPORTIONS:
-        _check_proportions(inputs)
-    else:
+    if inputs.test is PowerTest.PAIRS:
         _check_pairs(inputs)
+    elif inputs.p1 is None:
+        raise UsageError("--test proportions needs --p1, the share of safe votes on one case")
+    elif inputs.p1 == inputs.p2:
+        raise UsageError(f"--p1 and --p2 are both {inputs.p1:g}: there is no difference to find")
     asked = {effect: _effect(inputs), "--n": inputs.n, "--power": inputs.power}
     left_out = [name for name, value in asked.items() if value is None]
     if len(left_out) != 1:
@@ -478,13 +455,6 @@ def _check(inputs: PowerInputs) -> None:
             f"too {'little' if left_out else 'much'} is given: two of {effect}, --n and --power "
             f"are needed, and the third is computed (left out: {', '.join(left_out) or 'none'})"
         )
-
-
-def _check_proportions(inputs: PowerInputs) -> None:
-    if inputs.p1 is None:
-        raise UsageError("--test proportions needs --p1, the share of safe votes on one case")
-    if inputs.p1 == inputs.p2:
-        raise UsageError(f"--p1 and --p2 are both {inputs.p1:g}: there is no difference to find")
 
 
 def _check_pairs(inputs: PowerInputs) -> None:
