@@ -33,6 +33,7 @@ from casewise.logs import (
     TURN_DOUBTS,
     TURNS_BY,
     LogHeader,
+    header_fields,
     message_text,
     read_samples,
 )
@@ -317,7 +318,8 @@ def write_redacted(headers: Sequence[LogHeader], folder: Path) -> int:
     samples = 0
     for number, header in enumerate(headers):
         try:
-            kept = keep(header.read_log(), _log_rules(columns))
+            log = EvalLog.model_validate(header_fields(header.path))
+            kept = keep(log, _log_rules(columns))
             # Of a file, its hash: the name is its owner's.
             name = header.metadata.get("dataset")
             if name not in (STARTER, CASEBENCH):

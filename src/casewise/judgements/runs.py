@@ -57,16 +57,15 @@ _FACTS = ("casewise", "dataset_hash", "dataset_size", "grader", "grader_version"
 
 def run_record(run: LoggedRun) -> RunRecord:
     """Record of a run from its logs."""
-    first = run.first.log
-    spec, said = first.eval, first.eval.metadata or {}
-    parts = [one.log for one in run.logs]
+    first = run.first
+    spec, said = first.eval, first.metadata
     ended = run.alone or run.complete
     target = spec.model_args.get("target") if spec.model.startswith(f"{TARGETS}/") else None
     arguments = {} if target else spec.model_args
     generate = said.get("generate") or {}
     config = first.plan.get("config") or {}
-    started = [one.stats.get("started_at") or one.eval.created for one in parts]
-    completed = [one.stats.get("completed_at") for one in parts]
+    started = [one.stats.get("started_at") or one.eval.created for one in run.logs]
+    completed = [one.stats.get("completed_at") for one in run.logs]
     epochs = max((one.part.epoch for one in run.logs if one.part), default=None)
     return RunRecord(
         run_id=run.run_id,

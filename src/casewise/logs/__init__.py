@@ -4,6 +4,40 @@ Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them
 to import, so this room imports it where something is written, or read whole.
 """
 
+from casewise.logs.attempts import (
+    Asked,
+    LoggedRun,
+    Outcome,
+    counting,
+    list_logs,
+    outcomes_of,
+    read_headers,
+    recorded_line,
+    resume_line,
+    runs_of,
+    without_option,
+)
+from casewise.logs.log import (
+    LogHeader,
+    LogStatus,
+    LogWriter,
+    Part,
+    SampleRecord,
+    TokenUsage,
+    Usage,
+    calls_of,
+    check_whole,
+    end_killed,
+    header_fields,
+    input_tokens,
+    message_text,
+    provider_refused,
+    read_header,
+    read_records,
+    read_samples,
+    run_identity,
+    without_keys,
+)
 from casewise.logs.names import (
     ADDRESS,
     ANSWERED_BY,
@@ -25,32 +59,3 @@ from casewise.logs.names import (
     TURN_DOUBTS,
     TURNS_BY,
 )
-from casewise.logs.read import (
-    Asked,
-    LoggedRun,
-    LogHeader,
-    Outcome,
-    Part,
-    RunKey,
-    SampleRecord,
-    TokenUsage,
-    Usage,
-    calls_of,
-    check_whole,
-    counting,
-    input_tokens,
-    list_logs,
-    message_text,
-    outcomes_of,
-    provider_refused,
-    read_header,
-    read_headers,
-    read_records,
-    read_samples,
-    recorded_line,
-    resume_line,
-    runs_of,
-    without_keys,
-    without_option,
-)
-from casewise.logs.write import LogStatus, LogWriter, end_killed, without_texts

@@ -31,6 +31,7 @@ from casewise.cases import Context, ToolDefinition
 from casewise.contexts import leaf_parameters
 from casewise.errors import CasewiseError, ModelError
 from casewise.logs import (
+    ANSWERED_BY,
     CANCELLED,
     CUT,
     CUT_TURNS,
@@ -40,7 +41,6 @@ from casewise.logs import (
     calls_of,
     message_text,
     provider_refused,
-    without_texts,
 )
 from casewise.models.embedded import InProcess
 from casewise.models.faults import failed, logged_kind
@@ -169,7 +169,39 @@ async def ask_case(
         # Without its traceback, which would hold what was asked.
         error=problem and EvalError(message=problem, traceback="", traceback_ansi=""),
     )
-    return without_texts(kept, cell.model) if withhold else kept
+    return kept.model_copy(update=_without_texts(kept, cell.model)) if withhold else kept
+
+
+def _without_texts(kept: EvalSample, model: str) -> dict[str, Any]:
+    """Fields of a sample without text of the case or of an answer: a list of what is kept.
+
+    Args:
+        kept: The sample.
+        model: Model that was asked; the name in its answer is a server's text.
+    """
+    scores = {}
+    for name, score in (kept.scores or {}).items():
+        said = {key: one for key, one in (score.metadata or {}).items() if key in _SAID}
+        said |= {ANSWERED_BY: "another"} if ANSWERED_BY in said else {}
+        scores[name] = Score(value=score.value, metadata=said)
+    return {
+        "input": "(withheld)",
+        "messages": [],
+        "output": ModelOutput(model=model),
+        "scores": scores or None,
+        "metadata": {name: one for name, one in kept.metadata.items() if name in _OF_CASE},
+        "store": {},
+    }
+
+
+_SAID = (
+    *("status", "verdict", "response_class", "graded_by", "doubt"),
+    *("turns", TURNS_BY, TURN_DOUBTS, CUT, CUT_TURNS, ANSWERED_BY),
+)
+"""Keys of a score that hold no text of the case or of an answer."""
+
+_OF_CASE = ("query_id", "category", "intended", "expected", "no_context")
+"""Keys of a case that hold no text of it."""
 
 
 def _message(error: Exception, *, withhold: bool) -> str:
@@ -484,7 +516,7 @@ def _rounded(doubt: float | None) -> float | None:
 
 def _answered_by(names: Iterable[str | None]) -> dict[str, str]:
     """Metadata on the model that answered, where it is not the one that was asked."""
-    return next(({"answered_by": name} for name in names if name is not None), {})
+    return next(({ANSWERED_BY: name} for name in names if name is not None), {})
 
 
 # --- graders --------------------------------------------------------------------------------

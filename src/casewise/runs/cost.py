@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from casewise.cases import Case
@@ -164,14 +165,18 @@ class Budget:
     """Cap on the cost of a run: it counts what answers cost, and admits no more at the cap.
 
     Args:
-        cap: Dollars, over all starts.
+        cap: Dollars, over all starts; infinite without a cap.
         before: Dollars that earlier starts spent.
         prices: Prices of every model that answers; all are known.
         expected: Dollars that a judgement will probably cost, until answers tell.
     """
 
     def __init__(
-        self, cap: float, before: float, prices: Mapping[str, Prices], expected: float
+        self,
+        cap: float = math.inf,
+        before: float = 0.0,
+        prices: Mapping[str, Prices] = MappingProxyType({}),
+        expected: float = 0.0,
     ) -> None:
         self.cap = cap
         self.spent = before

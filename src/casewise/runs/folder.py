@@ -5,7 +5,7 @@ One process at a time works in a folder; whoever comes second is told who was fi
 
 import shlex
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -110,7 +110,7 @@ def read_done(cells: Sequence[Cell], folder: Path) -> Done:
                 f"{address_of(folder)} holds logs without their texts (casewise export "
                 "--to redacted-logs): a run can't go on there; give another --log-dir"
             )
-        headers.setdefault(header.key.identity, []).append(header)
+        headers.setdefault(header.identity, []).append(header)
     return Done(tuple(_state(cell, runs_of(headers.get(cell.identity, []))) for cell in cells))
 
 
@@ -173,11 +173,10 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
 
 
 def _sum_of(parts: Iterable[Tokens]) -> Tokens:
-    total: dict[str, tuple[int, int]] = {}
+    total = defaultdict[str, tuple[int, int]](lambda: (0, 0))
     for part in parts:
         for model, (asked, answered) in part.items():
-            before = total.get(model, (0, 0))
-            total[model] = (before[0] + asked, before[1] + answered)
+            total[model] = total[model][0] + asked, total[model][1] + answered
     return total
 
 
@@ -238,37 +237,38 @@ def resume(
             answers from another address; or what ``read_done`` refuses.
     """
     done, headers = read_done(cells, folder), read_headers(folder)
-    planned = {cell.identity: cell for cell in cells}
-    held = [(header, header.key.identity) for header in headers]
-    where = address_of(folder)
-    if not any(key in planned for _, key in held):
+    where, planned = address_of(folder), {cell.identity for cell in cells}
+    if not any(header.identity in planned for header in headers):
         for run in runs_of(headers):
             if not run.complete and _holds_answers(run.logs):
                 command = recorded_line(run.logs, folder) or "start it with its own options"
                 raise UsageError(
                     f"{where} holds a run that was stopped ({run.condition.title} over "
-                    f"{run.first.metadata.get('dataset')}), and nothing of "
-                    f"this one. To go on with that: {command}; for this one, give another --log-dir"
+                    f"{run.first.metadata.get('dataset')}), and nothing of this one. To go on with "
+                    f"that: {command}; for this one, give another --log-dir"
                 )
     addressed, opened = list[Cell](), dict[str, str]()
-    for key, cell in planned.items():
-        # Another target of the name is another file, and is asked anew.
-        model = None if cell.is_target else cell.model
+    for cell in cells:
+        asked = cell.model, cell.request.model_base_url, cell.request.model_arg
+        if str(asked) not in opened:
+            opened[str(asked)] = server_address(*asked)
+        now = opened[str(asked)]
         before = [
             header
-            for header, other in held
-            if other == key or (header.model == model and other not in planned)
+            for header in headers
+            if header.identity == cell.identity
+            # Another target of the name is another file, and is asked anew.
+            or (
+                (header.model == cell.model and not cell.is_target)
+                and header.identity not in planned
+            )
         ]
-        known = dict.fromkeys(one.metadata[ADDRESS] for one in before if ADDRESS in one.metadata)
-        request = cell.request
-        asked = cell.model, request.model_base_url, request.model_arg
-        now = opened[str(asked)] = opened.get(str(asked)) or server_address(*asked)
-        is_known = same_server or now in known or not (now and known)
-        if not is_known and _holds_answers(before):
+        known = {one.metadata[ADDRESS] for one in before if ADDRESS in one.metadata}
+        if now and known and now not in known and not same_server and _holds_answers(before):
             raise UsageError(
                 redacted(
-                    f"{where}: {cell.model} was asked at {' and '.join(known)}, and is now at "
-                    f"{now}: if it is the same, as a server that was started again, give "
+                    f"{where}: {cell.model} was asked at {' and '.join(sorted(known))}, and is now "
+                    f"at {now}: if it is the same, as a server that was started again, give "
                     "--same-server; else another --log-dir"
                 )
             )
@@ -285,7 +285,7 @@ def _holds_answers(headers: Iterable[LogHeader]) -> bool:
 def logs_of(cells: Sequence[Cell], folder: Path) -> tuple[Path, ...]:
     """Every log of a folder that belongs to the cells, in their order."""
     places = {cell.identity: place for place, cell in enumerate(cells)}
-    placed = [(places.get(header.key.identity), header.path) for header in read_headers(folder)]
+    placed = [(places.get(header.identity), header.path) for header in read_headers(folder)]
     return tuple(path for _, path in sorted(entry for entry in placed if entry[0] is not None))
 
 
@@ -308,7 +308,7 @@ def check_same_numbers(models: Iterable[PatientModel], folder: Path) -> None:
     for header in read_headers(folder) if own else ():
         made_with = header.metadata.get(MADE_WITH) or {}
         dtype, now = made_with.get("dtype"), own.get(header.model)
-        if dtype and now and dtype != now and "dtype" not in header.log.eval.model_args:
+        if dtype and now and dtype != now and "dtype" not in header.eval.model_args:
             raise UsageError(
                 f"{address_of(folder)}: {header.model} judged here in {dtype} on "
                 f"{made_with.get('device')}; on this machine it would go on in {now}. Go on "

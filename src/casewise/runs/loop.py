@@ -12,7 +12,6 @@ from typing import Any
 from inspect_ai.dataset import Sample
 from inspect_ai.log import (
     EvalError,
-    EvalLog,
     EvalPlan,
     EvalResults,
     EvalSample,
@@ -112,13 +111,13 @@ class PieceRun:
         clients: Clients,
         folder: str,
         observe: Observer,
-        budget: Budget | None = None,
+        budget: Budget,
     ) -> None:
         self.piece = piece
         self.clients = clients
         self.config = make_config(piece, clients.model)
-        self.log: EvalLog | None = None
-        """The log without samples; None until it is ended."""
+        self.status: LogStatus | None = None
+        """End of the log; None until it is ended."""
         self._folder = folder
         self._observe, self._budget = observe, budget
         self._writer: LogWriter | None = None
@@ -136,7 +135,10 @@ class PieceRun:
         """
         if self._error is None:
             writer = self._open()
-            kept = await self._ask_within_budget(sample, epoch)
+            await self._budget.admit()
+            kept = await ask_case(sample, epoch, self.piece, self.clients, self.config)
+            used = {} if kept is None else tokens_of(kept.model_usage)
+            self._budget.end(used, judged=kept is not None and kept.error is None)
             if kept is not None:
                 self._count(kept)
                 writer.add(kept)
@@ -144,31 +146,18 @@ class PieceRun:
         if not self._left:
             self.end("success" if self._error is None and self._lost is None else "error")
 
-    async def _ask_within_budget(self, sample: Sample, epoch: int) -> EvalSample | None:
-        asked = sample, epoch, self.piece, self.clients, self.config
-        if self._budget is None:
-            return await ask_case(*asked)
-        await self._budget.admit()
-        kept = None
-        try:
-            kept = await ask_case(*asked)
-        finally:
-            used = {} if kept is None else tokens_of(kept.model_usage)
-            self._budget.end(used, judged=kept is not None and kept.error is None)
-        return kept
-
     def end(self, status: LogStatus) -> None:
         """End the log; a second call does nothing.
 
         Raises:
             OSError: It can't be written.
         """
-        if self.log is None:
+        if self.status is None:
             writer = self._open()
             self._stats.completed_at = now()
-            error = self._error if status == "error" else None
             results = EvalResults(total_samples=self.piece.size, completed_samples=self._judged)
-            self.log = writer.finish(status, results, self._stats, error)
+            writer.finish(status, results, self._stats, self._error)
+            self.status = status
 
     def end_if_begun(self) -> None:
         """End a log that was begun, and left before its last case was asked."""
@@ -196,9 +185,9 @@ class PieceRun:
     @property
     def result(self) -> PieceResult:
         """Its result so far."""
-        if self._lost is not None or self.log is None or self.log.status == "success":
+        if self._lost is not None or self.status in (None, "success"):
             return PieceResult(self._lost, self._lost is not None)
-        why = printable(self.log.error.message) if self.log.error else self.log.status
+        why = printable(self._error.message) if self._error else self.status
         return PieceResult(f"{self.piece.cell.model}: {why}")
 
     def _count(self, kept: EvalSample) -> None:
@@ -357,7 +346,7 @@ def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
 def _models_of(cell: Cell) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
     request = cell.request
     yield cell.model, request.model_base_url, request.model_arg
-    if cell.acts and request.grading_model is not None:
+    if request.grading_model is not None:
         yield request.grading_model, None, {}
 
 
@@ -388,6 +377,7 @@ def run_cells(
     observers = observers or Observers()
     if cluster is not None and (budget is not None or any(cell.request.batch for cell in cells)):
         raise UsageError("--engine ray takes no --max-cost and no --batch: leave one of them out")
+    budget = budget or Budget()
     # Before there is a folder: a model that can't be opened leaves none.
     watch = Watch(observers.fault)
     clients = open_clients(cells, watch) if cluster is None else []
@@ -404,11 +394,10 @@ def run_cells(
         if not end.judged and (lost := dict.fromkeys(one.failure for one in results if one.lost)):
             raise ModelError("\n".join(map(str, lost)))
         failures = dict.fromkeys(one.failure for one in results if one.failure is not None)
-        capped = budget is not None and budget.stopped
         return RunResult(
             logs_of(cells, folder),
-            (budget.reason,) if budget is not None and capped else tuple(failures),
-            capped,
+            (budget.reason,) if budget.stopped else tuple(failures),
+            budget.stopped,
             sum((result.faults for result in results), watch.counts),
             end.errors(cells),
             end.judged,
@@ -430,7 +419,7 @@ def _run_here(
     clients: Sequence[Clients],
     done: Done,
     folder: Path,
-    budget: Budget | None,
+    budget: Budget,
     observers: Observers,
 ) -> list[PieceResult]:
     """Run the open cases in this process."""
@@ -440,4 +429,4 @@ def _run_here(
         for piece in all_open_pieces(cells, done, lambda _: size)
     ]
     ask_all(runs, observers.stop)
-    return [run.result for run in runs if run.log is not None]
+    return [run.result for run in runs if run.status is not None]

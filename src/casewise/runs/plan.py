@@ -21,7 +21,7 @@ from casewise.choices import (
 )
 from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import ModelError, UsageError, choose_from
-from casewise.logs import RunKey, without_keys
+from casewise.logs import run_identity
 from casewise.models.keys import refuse_password, refuse_secret
 from casewise.models.open import known_prices
 from casewise.models.patience import BATCH_NOTE, Prices, check_batches
@@ -323,15 +323,9 @@ class Cell:
 
     @property
     def identity(self) -> str:
-        """Identity of all runs of one model under one condition; see ``RunKey``."""
-        return RunKey(
-            self.task,
-            self.condition.version,
-            self.model,
-            self.arguments,
-            without_keys(self.request.model_arg),
-            self.draw.settings,
-        ).identity
+        """Identity of all runs of one model under one condition; see ``run_identity``."""
+        asked = self.task, self.condition.version, self.model, self.arguments
+        return run_identity(*asked, self.request.model_arg, self.draw.settings)
 
     @property
     def own_prices(self) -> Prices:

@@ -22,6 +22,7 @@ from casewise.models.open import loads_weights
 from casewise.models.patience import Watch
 from casewise.options import StartOptions
 from casewise.protocols import Status
+from casewise.runs.cost import Budget
 from casewise.runs.folder import Done
 from casewise.runs.loop import PieceResult, PieceRun, all_open_pieces, ask_all
 from casewise.runs.plan import Cell
@@ -135,7 +136,7 @@ def _run_piece(piece: Piece, log_dir: str) -> PieceResult:
         if not is_elsewhere(folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
         (clients,) = open_clients([piece.cell], watch)
-        run = PieceRun(piece, clients, folder, statuses.append)
+        run = PieceRun(piece, clients, folder, statuses.append, Budget())
         ask_all([run])
     except CasewiseError as error:
         return PieceResult(str(error), faults=watch.counts)

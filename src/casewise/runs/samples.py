@@ -37,11 +37,12 @@ from casewise.cases import (
     digest,
     wanted_reply,
 )
-from casewise.choices import RULES, Sampling, is_in_process
+from casewise.choices import RULES, Sampling
 from casewise.logs import ADDRESS, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
 from casewise.models.embedded import InProcess
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Watch
+from casewise.options import RunOptions
 from casewise.protocols import Opening, RunCondition, Script, grader_version
 from casewise.runs.condition import Condition, script_id, unit_id
 from casewise.runs.folder import MADE_WITH, CellState, command_line, is_command
@@ -318,34 +319,22 @@ def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
     """
     opened: dict[str, PatientModel] = {}
 
-    def open_once(name: str, *, is_shared: bool, **given: Any) -> PatientModel:
-        key = f"{name} {given!r}"
-        if not is_shared or key not in opened:
-            opened[key] = open_model(name, watch=watch, **given)
+    def client(name: str, request: RunOptions, **given: Any) -> PatientModel:
+        # A batch holds what waits at the same time.
+        at_once = request.max_connections or (BATCHED_AT_ONCE if request.batch else None)
+        # A client that has begun to collect batches asks nothing live.
+        key = repr((name, request.batch, at_once, given))
+        if key not in opened:
+            opened[key] = open_model(name, watch=watch, connections=at_once, **given)
         return opened[key]
 
     def clients_of(cell: Cell) -> Clients:
-        request = cell.request
-        # A batch holds what waits at the same time.
-        at_once = request.max_connections or (BATCHED_AT_ONCE if request.batch else None)
-        model = open_once(
-            cell.model,
-            # A client that has begun to collect batches asks nothing live.
-            is_shared=not is_in_process(cell.model) and not request.batch,
-            base_url=request.model_base_url,
-            model_args=request.model_arg,
-            prices=cell.own_prices,
-            connections=at_once,
+        request, grader = cell.request, cell.request.grading_model
+        own = {"base_url": request.model_base_url, "model_args": request.model_arg}
+        return Clients(
+            client(cell.model, request, prices=cell.own_prices, **own),
+            None if grader is None else client(grader, request, usual=_patience(cell)),
         )
-        grader = None
-        if cell.acts and (name := request.grading_model) is not None:
-            grader = open_once(
-                name,
-                is_shared=not request.batch,
-                connections=at_once,
-                usual=_patience(cell),
-            )
-        return Clients(model, grader)
 
     return [clients_of(cell) for cell in cells]
 

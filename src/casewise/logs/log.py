@@ -1,4 +1,9 @@
-"""Read logs: the header of each, the attempts at a case, and which one counts of several logs.
+"""One log: its header and samples, written while a run asks, and read by whoever scores it.
+
+While a log grows it is a file of lines beside its place, ``NAME.running``: the header, then for
+each sample its summary and itself, with a tab between. A process that is killed loses no line that
+was written. At its end, or when the next start sets it in order, it becomes Inspect's ``.eval``
+file.
 
 Inspect, which takes a second to import, is asked for what only it can read: logs in its form of
 JSON, those of its own killed processes, and the messages of whole samples. Headers and summaries
@@ -8,66 +13,49 @@ when it writes it, and again when it reads it.
 
 import json
 import logging
-import shlex
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
-from enum import IntEnum
-from functools import cached_property, lru_cache
-from itertools import islice, product
+from errno import EIO
+from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self, Union
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, Union
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, is_zipfile
 
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
 
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
-from casewise.files import address_of, check_archive, is_elsewhere, journal_lines
-from casewise.logs.names import (
-    CANCELLED,
-    COMMAND,
-    GENERATE,
-    ORDER,
-    RUNNING,
-    SCORERS,
-    SHARD,
-    SHARDS,
+from casewise.files import (
+    Journal,
+    address_of,
+    check_archive,
+    is_elsewhere,
+    journal_lines,
+    new_file,
 )
+from casewise.logs.names import CANCELLED, GENERATE, ORDER, RUNNING, SCORERS, SHARD
 from casewise.protocols import RunCondition
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog, EvalSample
+    from inspect_ai.log import (
+        EvalError,
+        EvalPlan,
+        EvalResults,
+        EvalSample,
+        EvalSampleSummary,
+        EvalSpec,
+        EvalStats,
+    )
     from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
     from inspect_ai.tool import ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class RunKey:
-    """One model under one condition, without addresses, prices and limits of requests."""
-
-    task: str
-    version: str
-    """Version of the task, which ends with a hash of cases and wording."""
-    model: str
-    arguments: Mapping[str, Any]
-    """Arguments of the task; one that is None counts as not given."""
-    model_args: Mapping[str, Any]
-    """Arguments of the model's client, without keys."""
-    settings: Mapping[str, Any]
-    """Settings of the model's generation, beside those of the sampling."""
-
-    @property
-    def identity(self) -> str:
-        """The key as text: a file by the version's hash, and without the number of cases."""
-        given = {
-            name: self.version if isinstance(value, str) and Path(value).is_absolute() else value
-            for name, value in self.arguments.items()
-            if value is not None and name != "limit"
-        }
-        asked = (self.task, self.version, self.model, given, self.model_args, self.settings)
-        return json.dumps(asked, sort_keys=True, default=str)
+# --- headers --------------------------------------------------------------------------------------
 
 
 def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,6 +65,34 @@ def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in model_args.items()
         if name != "api_key" and not name.startswith("aws_")
     }
+
+
+def run_identity(
+    task: str,
+    version: str,
+    model: str,
+    arguments: Mapping[str, Any],
+    model_args: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> str:
+    """Identity of all runs of one model under one condition, whatever addresses and limits.
+
+    Args:
+        task: Name of the task.
+        version: Its version, which ends with a hash of cases and wording.
+        model: Name of the model.
+        arguments: Arguments of the task; one that is None counts as not given, a file by the
+            version's hash, and the number of cases not at all.
+        model_args: Arguments of the model's client.
+        settings: Settings of the generation, beside those of the sampling.
+    """
+    given = {
+        name: version if isinstance(value, str) and Path(value).is_absolute() else value
+        for name, value in arguments.items()
+        if value is not None and name != "limit"
+    }
+    asked = (task, version, model, given, without_keys(model_args), settings)
+    return json.dumps(asked, sort_keys=True, default=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +144,6 @@ class Spec(_Record):
     task: str
     task_id: str = ""
     task_version: int | str = 0
-    task_args: dict[str, Any] = {}
     task_args_passed: dict[str, Any] = {}
     dataset: dict[str, Any]
     model: str
@@ -139,31 +154,17 @@ class Spec(_Record):
     metadata: dict[str, Any] | None = None
 
 
-class Header(_Record):
-    """Header of a log."""
+class LogHeader(_Record):
+    """Header of one log."""
 
+    path: Path
     status: str = "started"
     eval: Spec
     plan: dict[str, Any] = {}
     results: dict[str, Any] | None = None
     stats: dict[str, Any] = {}
 
-
-@dataclass(frozen=True)
-class LogHeader:
-    """Header of one log."""
-
-    path: Path
-    log: Header
-
-    def read_log(self) -> "EvalLog":
-        """The whole header as Inspect has it, without scores over the epochs."""
-        from inspect_ai.log import EvalLog
-
-        # Sample by sample: nobody reads them, and they take megabytes.
-        return EvalLog.model_validate(_read_header(_now_at(self.path)) | {"reductions": None})
-
-    @cached_property
+    @property
     def part(self) -> Part | None:
         """Place in the run; None of a log that is whole by itself."""
         return Part.of_metadata(self.metadata)
@@ -171,30 +172,25 @@ class LogHeader:
     @property
     def metadata(self) -> dict[str, Any]:
         """Metadata that casewise wrote of the run."""
-        return self.log.eval.metadata or {}
+        return self.eval.metadata or {}
 
     @property
     def model(self) -> str:
         """The model under test."""
-        return self.log.eval.model
+        return self.eval.model
 
     @property
-    def key(self) -> RunKey:
-        """Model and condition of the log."""
-        spec = self.log.eval
-        return RunKey(
-            spec.task,
-            str(spec.task_version),
-            spec.model,
-            spec.task_args_passed,
-            without_keys(spec.model_args),
-            self.metadata.get(GENERATE) or {},
-        )
+    def identity(self) -> str:
+        """Identity of its run; see ``run_identity``."""
+        spec = self.eval
+        version, settings = str(spec.task_version), self.metadata.get(GENERATE) or {}
+        asked = spec.task, version, spec.model, spec.task_args_passed, spec.model_args
+        return run_identity(*asked, settings)
 
     @property
     def run(self) -> str:
         """Id that all attempts at one task, and all parts of a run, share."""
-        return self.part.run if self.part is not None else self.log.eval.task_id
+        return self.part.run if self.part is not None else self.eval.task_id
 
     @property
     def order(self) -> int:
@@ -205,19 +201,19 @@ class LogHeader:
     @property
     def age(self) -> tuple[str, str]:
         """Sort key of logs: the time at which they were made, and their id."""
-        return self.log.eval.created, self.log.eval.eval_id
+        return self.eval.created, self.eval.eval_id
 
     @property
     def ended(self) -> bool:
         """Tell whether it ended well."""
-        return self.log.status == "success"
+        return self.status == "success"
 
     @property
     def planned(self) -> int | None:
         """Judgements of the whole run, over all epochs; None where the log doesn't say."""
         if self.part is not None:
             return self.part.of
-        return len(self.places) * (self.log.eval.config.get("epochs") or 1) or None
+        return len(self.places) * (self.eval.config.get("epochs") or 1) or None
 
     @property
     def condition(self) -> RunCondition:
@@ -227,7 +223,7 @@ class LogHeader:
     @property
     def places(self) -> dict[str, int]:
         """Places of the samples in the whole run, by their ids."""
-        ids = [str(one) for one in self.log.eval.dataset.get("sample_ids") or ()]
+        ids = [str(one) for one in self.eval.dataset.get("sample_ids") or ()]
         return dict(zip(ids, self.part.places if self.part else range(len(ids)), strict=False))
 
 
@@ -237,32 +233,38 @@ def read_header(path: Path) -> LogHeader:
     Raises:
         InputError: The file is no log, is cut short, or belongs to another task.
     """
-    path = _now_at(path)
+    path = path_now(path)
     if not is_elsewhere(path):
         check_archive(path)
     try:
-        log = Header.model_validate(_read_header(path))
+        header = LogHeader.model_validate(header_fields(path) | {"path": path})
     except Exception as error:  # Inspect raises whatever the broken part raises
         raise InputError(f"not a readable Inspect log: {first_line(error)}", file=path) from None
-    if "casewise" not in (log.eval.metadata or {}):
+    if "casewise" not in header.metadata:
         raise InputError(
             "a log of another task",
             file=path,
-            found=log.eval.task,
+            found=header.eval.task,
             expected="a log of casewise run or of inspect eval casewise/judge",
         )
-    return LogHeader(path, log)
+    return header
 
 
-def _now_at(path: Path) -> Path:
+def path_now(path: Path) -> Path:
     """Place of a log that may have ended since its folder was read."""
     ended = path.with_suffix(".eval")
     return ended if path.suffix == RUNNING and not path.exists() and ended.exists() else path
 
 
-def _read_header(path: Path) -> dict[str, Any]:
+def header_fields(path: Path) -> dict[str, Any]:
+    """All fields of a log's header, as Inspect names them.
+
+    Raises:
+        Exception: It can't be read.
+    """
+    path = path_now(path)
     if path.suffix == RUNNING:
-        return running_header(path)
+        return _running_header(path)
     found: dict[str, Any] | None = _read_member(address_of(path), "header.json")
     if found is None:
         from inspect_ai.log import read_eval_log
@@ -271,7 +273,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     return found
 
 
-def running_header(path: Path) -> dict[str, Any]:
+def _running_header(path: Path) -> dict[str, Any]:
     """Header of a log that grows.
 
     Raises:
@@ -283,7 +285,7 @@ def running_header(path: Path) -> dict[str, Any]:
     return found
 
 
-def running_samples(path: Path) -> Iterator[tuple[bytes, bytes]]:
+def _running_samples(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """Summary and whole of each sample of a log that grows."""
     for line in islice(journal_lines(path), 1, None):
         summary, tab, sample = line.partition(b"\t")
@@ -335,56 +337,6 @@ def check_whole(path: Path) -> None:
 
 
 DAMAGED = "can't be read: move it away, and what it held is judged again"
-
-
-# --- the logs of a folder -------------------------------------------------------------------------
-
-
-def list_logs(folder: Path) -> list[Path]:
-    """The logs of a folder and of the shards in it, by name; there may be none.
-
-    Raises:
-        InputError: It is elsewhere (``s3://...``), and can't be reached.
-    """
-    return sorted(_stamped(folder))
-
-
-def read_headers(folder: Path) -> list[LogHeader]:
-    """The headers of casewise's logs in a folder as they stand now, by name.
-
-    Logs that are cut short, or of another task, are left out. A header is read again only if its
-    file has changed.
-    """
-    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    found = (_header_or_none(path, stamp) for path, stamp in sorted(_stamped(folder).items()))
-    return [header for header in found if header is not None]
-
-
-@lru_cache(maxsize=1024)
-def _header_or_none(path: Path, stamp: "_Stamp") -> LogHeader | None:  # noqa: ARG001 - its key
-    with suppress(InputError):
-        return read_header(path)
-    return None
-
-
-_Stamp = tuple[int, float | None]
-"""State of a file: bytes, and time of its last change."""
-
-
-def _stamped(folder: Path) -> dict[Path, _Stamp]:
-    """The logs of a folder and of the shards in it, in no certain order."""
-    if is_elsewhere(folder):
-        from inspect_ai.log import list_eval_logs
-
-        try:
-            found = list_eval_logs(address_of(folder), formats=["eval"])
-        except Exception as error:  # whatever its file system raises
-            problem = f"can't be read: {first_line(error)}"
-            raise InputError(problem, file=address_of(folder)) from None
-        return {Path(one.name): (one.size, one.mtime) for one in found}
-    logs = product((folder, *(folder / SHARDS).glob("*")), (".eval", RUNNING))
-    paths = [_now_at(path) for place, suffix in logs for path in place.glob(f"*{suffix}")]
-    return {path: ((stat := path.stat()).st_size, stat.st_mtime) for path in paths}
 
 
 # --- samples --------------------------------------------------------------------------------------
@@ -472,7 +424,7 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
         InputError: The log can't be read.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    path = address_of(_now_at(header.path))
+    path = address_of(path_now(header.path))
     try:
         if not whole:
             yield from (_record(one, header) for one in _summaries_of(path))
@@ -487,7 +439,7 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
 
 def _summaries_of(path: str) -> Iterable[dict[str, Any]]:
     if path.endswith(RUNNING):
-        return [json.loads(summary) for summary, _ in running_samples(Path(path))]
+        return [json.loads(summary) for summary, _ in _running_samples(Path(path))]
     found = _read_member(path, "summaries.json")
     if found is None:
         from inspect_ai.log import read_eval_log_sample_summaries
@@ -512,7 +464,7 @@ def read_samples(path: str) -> "Iterator[EvalSample]":
         return EvalSample.model_validate({key: found[key] for key in found if key not in _UNREAD})
 
     if path.endswith(RUNNING):
-        yield from (sample(whole) for _, whole in running_samples(Path(path)))
+        yield from (sample(whole) for _, whole in _running_samples(Path(path)))
         return
     with _open(path) as opened:
         if is_zipfile(opened):
@@ -552,169 +504,143 @@ def _usage(found: Mapping[str, Any] | None) -> dict[str, Usage]:
     return {name: Usage.model_validate(used) for name, used in (found or {}).items()}
 
 
-# --- attempts at a case, and the logs of a run ----------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
-Asked = tuple[str, int]
-"""A case and its epoch."""
-
-
-class Outcome(IntEnum):
-    """Outcome of an attempt at a case; of several, the least counts."""
-
-    JUDGED = 0
-    STAYED = 1
-    """Ended in an error, in a log that ended well: it isn't asked again."""
-    OPEN = 2
-    """Ended in an error, or without a score, and will be asked again."""
+LogStatus = Literal["success", "error", "cancelled"]
+"""End of a log."""
 
 
-def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[Asked, Outcome]:
-    """Outcome of each case of a log, from what it keeps of it."""
-    found: dict[Asked, Outcome] = {}
-    for one in records:
-        if one.judged:
-            outcome = Outcome.JUDGED
-        elif header.ended and one.error is not None:
-            outcome = Outcome.STAYED
-        elif one.in_flight:
-            continue
-        else:
-            outcome = Outcome.OPEN
-        asked = one.case, one.epoch
-        found[asked] = min(outcome, found.get(asked, outcome))
-    return found
-
-
-def counting(logs: Sequence[Mapping[Asked, Outcome]]) -> list[dict[Asked, Outcome]]:
-    """Attempts that count: one rule, for reading a run and for going on with it.
-
-    The first judgement of a case counts. Where there is none, the first error that stays counts,
-    else the first other error.
+class LogWriter:
+    """Writer of one log.
 
     Args:
-        logs: Outcomes of all logs of a run, in the order in which they were made.
+        address: Path or URL of the log, which ends in ``.eval``; its folder exists.
+        spec: Task, model and data set of the run.
+        plan: Steps and settings of the run.
+        clean: Function that all content passes last, such as one that removes keys.
 
-    Returns:
-        What counts of each log; no case is in two of them.
+    Raises:
+        OSError: It can't be written.
     """
-    best: dict[Asked, tuple[Outcome, int]] = {}
-    for place, log in enumerate(logs):
-        for asked, outcome in log.items():
-            best[asked] = min((outcome, place), best.get(asked, (outcome, place)))
-    return [
-        {asked: outcome for asked, outcome in log.items() if best[asked] == (outcome, place)}
-        for place, log in enumerate(logs)
-    ]
+
+    def __init__(
+        self,
+        address: str,
+        spec: "EvalSpec",
+        plan: "EvalPlan",
+        clean: Callable[[bytes], bytes] = bytes,
+    ) -> None:
+        from inspect_ai.log import EvalLog
+
+        self.address = address
+        self._spec, self._plan, self._clean = spec, plan, clean
+        # Stores of objects have no files that grow.
+        folder = mkdtemp(prefix="casewise-") if is_elsewhere(address) else Path(address).parent
+        self._path = Path(folder, Path(address).stem + RUNNING)
+        self._lines = Journal(self._path)
+        self._lines.append(clean(_json(EvalLog(eval=spec, plan=plan))))
+
+    def add(self, sample: "EvalSample") -> None:
+        """Add a sample; once this returns, it outlives the process.
+
+        Raises:
+            OSError: It could not be written.
+        """
+        self._lines.append(self._clean(_json(_summary(sample)) + b"\t" + _json(sample)))
+
+    def finish(
+        self,
+        status: LogStatus,
+        results: "EvalResults | None",
+        stats: "EvalStats",
+        error: "EvalError | None" = None,
+    ) -> None:
+        """Write the log in Inspect's form.
+
+        Raises:
+            OSError: It could not be written; the samples are kept as they are.
+        """
+        from inspect_ai.log import EvalLog
+
+        self._lines.close()
+        log = EvalLog(
+            status=status,
+            eval=self._spec,
+            plan=self._plan,
+            results=results,
+            stats=stats,
+            error=error,
+            location=self.address,
+        )
+        _write_log(self._path, self.address, self._clean(_json(log)))
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRun:
-    """The logs of one model under one condition that count together."""
+def end_killed(running: Path) -> None:
+    """Write the log of a process that was killed in Inspect's form, as one that was stopped.
 
-    logs: tuple[LogHeader, ...]
-    """Logs in the order in which they were made; at least one."""
-
-    @property
-    def first(self) -> LogHeader:
-        """The log that was made first."""
-        return self.logs[0]
-
-    @property
-    def alone(self) -> bool:
-        """Tell whether its one log is whole by itself."""
-        return len(self.logs) == 1 and self.first.part is None
-
-    @property
-    def run_id(self) -> str:
-        """Id of one execution of one task; Inspect's own run id is shared by a run's tasks."""
-        return self.first.log.eval.eval_id if self.alone else self.first.run
-
-    @property
-    def planned(self) -> int | None:
-        """Samples that it was to judge, over all epochs; None where the logs don't say."""
-        return max((one.planned or 0 for one in self.logs), default=0) or None
-
-    @property
-    def complete(self) -> bool:
-        """Tell whether it ended well; several logs did where no case needs a further request."""
-        if self.alone:
-            return self.first.ended
-        found = [outcomes_of(header, read_records(header)) for header in self.logs]
-        settled = {asked for one in found for asked in one if one[asked] is not Outcome.OPEN}
-        return self.planned is not None and len(settled) >= self.planned
-
-    @property
-    def stopped(self) -> str | None:
-        """Reason why it did not end, without a provider's own words; None where it did."""
-        if self.complete:
-            return None
-        ended = [one.log.status for one in self.logs if not one.ended]
-        return _STOPS[ended[-1]] if ended else "its logs don't hold every case"
-
-    @property
-    def condition(self) -> RunCondition:
-        """Columns of the judgement table that are the same in every row."""
-        return replace(self.first.condition, run_id=self.run_id)
-
-
-_STOPS = {
-    "cancelled": "stopped by hand, or by a cap such as --max-cost",
-    "error": "requests failed",
-    "started": "killed, or still running",
-}
-"""Reasons why a run did not end, by its log's status."""
-
-
-def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:
-    """Put the logs of each run together.
-
-    Where attempts at a run are whole by themselves, the one that ended well counts alone: it holds
-    what those before it held.
-
-    Returns:
-        The runs, in the order in which the first log of each comes.
+    Raises:
+        OSError: It could not be written.
+        InputError: It can't be read.
     """
-    groups: dict[tuple[str, str], list[LogHeader]] = {}
-    for header in headers:
-        groups.setdefault((header.run, header.model), []).append(header)
-    return [LoggedRun(tuple(_that_count(attempts))) for attempts in groups.values()]
+    try:
+        header = _running_header(running) | {"status": "cancelled"}
+        _write_log(running, str(running.with_suffix(".eval")), to_json(header))
+    except ValueError:
+        raise InputError(DAMAGED, file=running) from None
 
 
-def _that_count(attempts: Sequence[LogHeader]) -> Sequence[LogHeader]:
-    by_age = sorted(attempts, key=lambda one: one.age)
-    ended = [one for one in by_age if one.ended]
-    return ended[-1:] if ended and not any(one.part for one in by_age) else by_age
+def _write_log(running: Path, address: str, header: bytes) -> None:
+    """Put the lines of a log into Inspect's form, and remove them."""
+    if not is_elsewhere(address):
+        with new_file(Path(address)) as path:
+            _fill(path, running, header)
+        with suppress(OSError):
+            running.unlink()
+        return
+    # Only here: it takes a while to import, and logs that stand here don't need it.
+    from fsspec.core import url_to_fs
+
+    path = running.with_suffix(".eval")
+    _fill(path, running, header)
+    try:
+        files, place = url_to_fs(address)
+        # Whole or not at all, as far as the store can.
+        files.put_file(str(path), place)
+    except Exception as error:  # whatever its file system raises
+        problem = f"can't be written ({first_line(error)}); the log is kept in {path}"
+        raise OSError(EIO, problem, address) from None
+    rmtree(running.parent, ignore_errors=True)
 
 
-# --- going on -------------------------------------------------------------------------------------
+def _fill(path: Path, running: Path, header: bytes) -> None:
+    summaries = []
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for summary, sample in _running_samples(running):
+            summaries.append(summary)
+            known = json.loads(summary)
+            name = f"samples/{known['id']}_epoch_{known['epoch']}.json"
+            archive.writestr(name, sample, compresslevel=1)
+        archive.writestr("summaries.json", b"[" + b",".join(summaries) + b"]", compresslevel=1)
+        archive.writestr("header.json", header)
 
 
-def recorded_line(headers: Iterable[LogHeader], log_dir: Path) -> str | None:
-    """Command line that goes on in a folder, as its latest log has it; None if unknown."""
-    for header in sorted(headers, key=lambda one: one.age, reverse=True):
-        with suppress(ValueError):
-            arguments = shlex.split(str(header.metadata.get(COMMAND, "")))[1:]
-            # Whoever runs models from Python has another command line.
-            if arguments[:1] == ["run"]:
-                return resume_line(arguments, log_dir)
-    return None
+LONGEST = 1024
+"""Characters of a summary's longest text; the same as Inspect's."""
 
 
-def resume_line(arguments: Sequence[str], log_dir: Path | None) -> str:
-    """Command line of ``casewise`` that goes on in a folder.
-
-    Args:
-        arguments: Those that the run was started with, without the program's name.
-        log_dir: The folder of its logs, which may not have been named; None where it has none.
-    """
-    command = ["casewise", *without_option("--log-dir", arguments)]
-    return shlex.join([*command, *([] if log_dir is None else ["--log-dir", address_of(log_dir)])])
+def _summary(sample: "EvalSample") -> "EvalSampleSummary":
+    """Inspect's summary, in which answers keep their lines."""
+    summary = sample.summary()
+    for name, score in (summary.scores or {}).items():
+        whole = (sample.scores or {})[name]
+        score.answer, score.explanation = _cut(whole.answer), _cut(whole.explanation)
+    return summary
 
 
-def without_option(option: str, arguments: Sequence[str]) -> list[str]:
-    """Arguments without an option and its value."""
-    kept = list(arguments)
-    while option in kept:
-        at = kept.index(option)
-        del kept[at : at + 2]
-    return [one for one in kept if not one.startswith(f"{option}=")]
+def _cut(text: str | None) -> str | None:
+    return f"{text[: LONGEST - 3]}..." if text is not None and len(text) > LONGEST else text
+
+
+def _json(value: object) -> bytes:
+    """JSON as Inspect writes it: without what is None, and with NaN for an undefined number."""
+    return to_json(value, exclude_none=True, inf_nan_mode="constants", fallback=str)
