@@ -21,21 +21,13 @@ from casewise_study.commands.shared import (
 )
 from casewise_study.exchange.blocks_csv import blocks_csv
 from casewise_study.exchange.payments import Payment, list_payments
-from casewise_study.exchange.prolific import prolific_files, study_url
+from casewise_study.exchange.prolific import prolific_sheet, study_url
 from casewise_study.exchange.submissions import read_standings
 from casewise_study.study.accounts import account_fault
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.result_files import (
-    check_free,
-    is_in_export,
-    row_of,
-    to_csv,
-    write_folder,
-)
-
-Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new or an empty folder.")]
+from casewise_study.votes.result_files import is_in_export, row_of, to_csv
 
 
 def blocks(
@@ -56,8 +48,6 @@ def blocks(
 
     casewise annotate export study.yaml --votes answers.csv --out votes
     """
-    if to.exists():
-        raise UsageError(f"{to} is there already: give another name")
     study = _ready(file)
     if study.collection.is_sequential:
         raise UsageError(
@@ -66,32 +56,32 @@ def blocks(
         )
     with working("reading the cases"):
         content = blocks_csv(study)
-    with new_file(to) as new:
-        new.write_bytes(content)
-    write_out(f"{to}\n")
+    _write_new(to, content)
     note(f"{plural(len(study.design.blocks), 'block')}: one a person, who doesn't see the arms")
 
 
 def prolific(
     file: StudyFile,
     url: Annotated[str, typer.Option(help="Where the study's server can be reached.")],
-    out: Out,
+    to: Annotated[Path, typer.Option("--out", metavar="FILE", help="The sheet to write (.md).")],
 ) -> None:
     """Write the settings of a study on Prolific: address, codes, places, time and pay.
 
-    study.md is to paste from, study.json is the body for Prolific's API. People are recruited
-    there, and judge on your own server.
+    The sheet is to paste from. People are recruited there, and judge on your own server.
 
     [bold]Examples[/]
 
-    casewise annotate prolific study.yaml --url https://study.example.org/ --out sheet
+    casewise annotate prolific study.yaml --url https://study.example.org/ --out prolific.md
     """
-    check_free(out)
-    files = prolific_files(_ready(file), url)
-    write_folder(out, files)
-    for name in files:
-        write_out(f"{out / name}\n")
-    note("Next: paste what study.md says, or post study.json to Prolific's API.")
+    _write_new(to, prolific_sheet(_ready(file), url).encode())
+
+
+def _write_new(to: Path, content: bytes) -> None:
+    if to.exists():
+        raise UsageError(f"{to} is there already: give another name")
+    with new_file(to) as new:
+        new.write_bytes(content)
+    write_out(f"{to}\n")
 
 
 def _ready(path: Path) -> Study:

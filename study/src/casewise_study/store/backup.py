@@ -16,7 +16,7 @@ from casewise_study.store.database import Database, open_read_only, read_address
 from casewise_study.store.tables import Answer, Base, Person, Served, SharedBrowser
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.result_files import NEW_FILES, new_folder
+from casewise_study.votes.result_files import new_folder
 
 _ROWS = 1000
 """Rows that are copied at once."""
@@ -83,7 +83,7 @@ def restore_study(folder: Path, out: Path, address: str | None = None) -> Backup
     of = load_study(file)
     source = file.with_suffix(".db")
     parts, left_out = _parts(file, of)
-    with new_folder(out, NEW_FILES) as new:
+    with new_folder(out) as new:
         own = f"sqlite:///{new / source.name}"
         counts = _copy(of, f"sqlite:///{source}", address or own, "restored")
         _copy_parts(parts, new)

@@ -59,7 +59,7 @@ def is_in_export(path: Path) -> bool:
 
 
 @contextmanager
-def new_folder(out: Path, kind: FolderKind, *, force: bool = False) -> Iterator[Path]:
+def new_folder(out: Path, kind: FolderKind = NEW_FILES, *, force: bool = False) -> Iterator[Path]:
     """A folder to write into, beside ``out``; at the end it takes that name.
 
     Raises:
@@ -69,19 +69,15 @@ def new_folder(out: Path, kind: FolderKind, *, force: bool = False) -> Iterator[
         yield new
 
 
-def write_folder(
-    out: Path, files: Mapping[str, bytes], kind: FolderKind = NEW_FILES, *, force: bool = False
-) -> None:
-    """Write files, named by their paths under the folder.
+def write_folder(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write files to a new or an empty folder.
 
     Raises:
         UsageError: As ``check_free``.
     """
-    with new_folder(out, kind, force=force) as new:
+    with new_folder(out) as new:
         for name, data in files.items():
-            path = new / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            (new / name).write_bytes(data)
 
 
 def check_free(out: Path, kind: FolderKind = NEW_FILES, *, force: bool = False) -> None:
