@@ -1,4 +1,4 @@
-"""The administrator's pages: entry, the study's figures, votes as CSV, pause."""
+"""The administrator's pages: entry, the study's figures, pause."""
 
 from statistics import median
 from typing import Any
@@ -11,7 +11,6 @@ from casewise_study.store.places import Progress
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.schema import Study
 from casewise_study.votes.collected import Collected, vote_table
-from casewise_study.votes.collected_csv import VOTES, collected_files
 from casewise_study.votes.results import decided_cases, median_minutes
 from casewise_study.votes.screening import screen
 
@@ -42,14 +41,6 @@ def add_admin_routes(app: FastAPI, site: Site) -> None:
         shown = figures(site.study, site.store.progress(), site.store.collected())
         shown |= {"turned_away": site.rates.turned_away, "newcomers": site.settings.newcomers}
         return site.show("admin.html", form=site.sessions.form(_KEY), **shown)
-
-    @app.get("/admin/votes.csv")
-    def votes(request: Request) -> Response:
-        """Every vote, by pseudonym, as the plain CSV that ``annotate export --votes`` reads."""
-        check(request)
-        text = collected_files(site.store.collected())[VOTES]
-        headers = {"content-disposition": f'attachment; filename="{site.study.id}-{VOTES}"'}
-        return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
     @app.post("/admin/pause")
     @app.post("/admin/resume")

@@ -15,7 +15,6 @@ from casewise_study.commands.shared import (
     DatabaseOption,
     StudyFile,
     open_store,
-    rater_of,
     study_keys,
     to_collect,
 )
@@ -122,11 +121,16 @@ def payments(
     _check_place(to, force=force)
     platform = study.recruitment.platform
     with open_store(study, file, database) as store:
+
+        def name(account: str) -> str:
+            person = store.person(platform_key=store.keys.platform_key(platform, account))
+            return person.rater if person else ""
+
         made = list_payments(
             study,
             store.collected(),
             exports or [],
-            name=rater_of(store, platform),
+            name=name,
             codes=store.personal_codes() if platform is Platform.NONE else {},
         )
     names = [field.name for field in fields(Payment)]

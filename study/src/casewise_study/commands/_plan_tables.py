@@ -27,8 +27,6 @@ from casewise_study.statistics.savings import Savings, draw_savings
 from casewise_study.study.block_balance import Balance
 from casewise_study.study.planning import (
     Forecast,
-    check_ready,
-    open_points,
     time_warnings,
 )
 from casewise_study.study.reading_times import FAST, SLOW, USUAL, reading
@@ -82,10 +80,7 @@ def _record(planned: PlanSheet) -> dict[str, Any]:
     study = planned.study
     read = reading(study)
     return {
-        "votes": study.votes,
         "designs": {rule: asdict(getattr(planned.drawn, rule)) for rule in StoppingRule},
-        "attention": study.attention.per_person,
-        "dropout": planned.dropout,
         "currency": study.pay.currency,
         "forecast": asdict(planned.expected),
         "time": {
@@ -103,8 +98,6 @@ def _record(planned: PlanSheet) -> dict[str, Any]:
         },
         "balance": asdict(planned.measured),
         "warnings": time_warnings(study),
-        "todo": check_ready(study),
-        "open": open_points(study),
     }
 
 

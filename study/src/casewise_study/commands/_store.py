@@ -134,11 +134,9 @@ def serve(
         store = stack.enter_context(Store(study, address, keys))
         store.renew_leases()
         listening = listen(host, port)
-        shown = "127.0.0.1" if host in _ANYWHERE else host
-        shown = f"[{shown}]" if ":" in shown else shown
         usual = f"{max(5, len(study.design.blocks) // 4)}/hour"
         settings = Settings(
-            origin or f"http://{shown}:{listening.getsockname()[1]}",
+            origin or _own_origin(host, listening.getsockname()[1]),
             behind_proxy=behind_proxy,
             rate=None if rate == "none" else rate,
             newcomers=None if newcomers == "none" else newcomers or usual,
@@ -208,11 +206,10 @@ def _open_to_others(
     """Warn of what others could read on its way, and of places that they could take."""
     recruitment = study.recruitment
     if recruitment.platform is not Platform.NONE and not recruitment.signed:
-        secured = recruitment.platform is Platform.PROLIFIC
         yield (
             "recruitment.signed is false: ids can be made up, so places are provisional until "
-            "casewise annotate reconcile reads the platform's export"
-            + (". Or set it to true, with Secured external URL on Prolific" if secured else "")
+            "casewise annotate reconcile reads the platform's export. Or set it to true, with "
+            "Secured external URL on Prolific"
         )
     plain = public_url is not None and public_url.startswith("http:")
     if plain or not (behind_proxy or _is_this_computer(host)):
@@ -228,6 +225,11 @@ def _is_this_computer(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _own_origin(host: str, port: int) -> str:
+    shown = "127.0.0.1" if host in _ANYWHERE else host
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def _origin(url: str) -> str:

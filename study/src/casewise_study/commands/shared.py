@@ -1,13 +1,11 @@
 """Arguments that the commands on a study share, and the database that they open."""
 
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.cases import digest
 from casewise.errors import InputError, UsageError
 from casewise.sheets import plural
 from casewise_study.study.schema import Study
@@ -71,16 +69,6 @@ def study_keys(file: Path) -> "Secrets":
     from casewise_study.study.accounts import load_secrets
 
     return load_secrets(file.resolve().with_suffix(".secrets.json"))
-
-
-def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
-    """Function from a platform's id, of which the store keeps a hash alone, to its pseudonym."""
-
-    def name(account: str) -> str:
-        person = store.person(platform_key=store.keys.platform_key(platform, account))
-        return person.rater if person else f"unknown-{digest(account)}"
-
-    return name
 
 
 def to_collect(study: Study, progress: "Progress") -> str:

@@ -62,7 +62,7 @@ def list_payments(
         study: With its pay, rules and codes.
         collected: What the study collected.
         files: The platform's exports of submissions; none without a platform.
-        name: The pseudonym of a platform's id; any other text for a stranger.
+        name: The pseudonym of a platform's id; empty for a stranger.
         codes: Personal codes by pseudonym, where the study runs without a platform.
 
     Raises:

@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session, aliased
 
 from casewise.statistics import BoolArray, IntArray
 from casewise_study.statistics.stopping import decided_at
-from casewise_study.store.tables import AT_BLOCKS, Answer, Person, Served, SharedBrowser
+from casewise_study.store.tables import Answer, Person, Served, SharedBrowser
 from casewise_study.study.block_design import DrawnFrom, draw_block
 from casewise_study.study.schema import Block, Counting, Platform, Study
-from casewise_study.votes.collected import Identity, PersonStatus, SecondAccount
+from casewise_study.votes.collected import AT_BLOCK, Identity, PersonStatus, SecondAccount
 
 
 class Vacancy(StrEnum):
@@ -90,7 +90,7 @@ def _holders(session: Session, of: Study, now: datetime) -> Sequence[Any]:
     doubt = _doubt(of, now).label("doubt")
     columns = (Person.id, Person.rater, Person.status, Person.block, Person.drawn, Person.counts)
     kept = (Person.lease_until, Person.confirmed, known(of).label("known"), doubt)
-    query = select(*columns, *kept).where(AT_BLOCKS, Person.excluded.is_(None))
+    query = select(*columns, *kept).where(Person.status.in_(AT_BLOCK), Person.excluded.is_(None))
     return session.execute(query).all()
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from casewise.cases import Side
 from casewise.errors import UsageError
 from casewise_study.store import places
-from casewise_study.store.database import Clock, Database, steady_clock
+from casewise_study.store.database import Database, steady_clock
 from casewise_study.store.places import Progress, Reconciled, Vacancy
 from casewise_study.store.tables import Answer, Person, Served, SharedBrowser
 from casewise_study.study.accounts import Secrets
@@ -24,6 +24,7 @@ from casewise_study.study.reading_times import Page, pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import study_cases, study_hash
 from casewise_study.votes.collected import (
+    AT_BLOCK,
     CheckRecord,
     Collected,
     Identity,
@@ -58,14 +59,13 @@ class Store:
     Each raises ``StoreUnavailableError`` where the database does not answer for a while.
     """
 
-    def __init__(self, of: Study, address: str, keys: Secrets, clock: Clock | None = None) -> None:
+    def __init__(self, of: Study, address: str, keys: Secrets) -> None:
         """Open the database, and make the tables of an empty one.
 
         Args:
             of: The study.
             address: Of the database, such as ``sqlite:///study.db``.
             keys: From ``load_secrets``.
-            clock: Tells the time, in UTC; None is this computer's, running evenly.
 
         Raises:
             UsageError: The database is of another study or form, or of other secrets.
@@ -74,7 +74,7 @@ class Store:
         self.keys = keys
         self._reading = reading(of)
         self._cells = DrawnFrom.of(of, study_cases(of)) if of.collection.is_sequential else None
-        self._clock = clock or steady_clock()
+        self._clock = steady_clock()
         self._pages = lru_cache(maxsize=4096)(partial(pages_of, of))
         self._database = Database(address)
         try:
@@ -363,7 +363,7 @@ class Store:
 
         def work(_: Session, person: Person) -> None:
             nonlocal done
-            done = person.status in IN_STUDY and not person.excluded
+            done = person.status in (PersonStatus.STARTED, *AT_BLOCK) and not person.excluded
             if done:
                 if person.status is not PersonStatus.COMPLETED:
                     person.end(PersonStatus.ABANDONED, self.now())
@@ -417,11 +417,6 @@ class Store:
             tuple(checks),
             Identity(places.second_accounts(session)),
         )
-
-
-AT_BLOCK = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
-IN_STUDY = (PersonStatus.STARTED, *AT_BLOCK)
-"""Statuses of people who may have a block, now or later."""
 
 
 def _record(person: Person, signals: list[PageSignals]) -> PersonRecord:

@@ -128,10 +128,6 @@ class Person(Base):
         self.ended = now
 
 
-AT_BLOCKS = Person.status.in_((PersonStatus.ACTIVE, PersonStatus.COMPLETED))
-"""People who judge or have judged a block, spares too."""
-
-
 def _of_person(**options: Any) -> Mapped[int]:
     return mapped_column(ForeignKey("participant.id"), **options)
 

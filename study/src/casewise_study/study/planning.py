@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from casewise_study.study.reading_times import FAST, USUAL, language_speed, read
 from casewise_study.study.schema import (
     Arm,
     Attention,
-    Consent,
     Counting,
     OpenPoint,
     Pay,
@@ -124,17 +124,15 @@ def plan_study(
             "write more into the study file, and raise attention.per_person there"
         )
 
-    def consent(minutes: float) -> Consent:
-        return default_consent(
-            spoken,
-            pay,
-            tasks=design.longest,
-            minutes=minutes,
-            by=by,
-            contact=contact,
-            ethics=ethics,
-        )
-
+    consent = partial(
+        default_consent,
+        spoken,
+        pay,
+        tasks=design.longest,
+        by=by,
+        contact=contact,
+        ethics=ethics,
+    )
     study = Study(
         **texts,
         id=_name(path.stem),
@@ -155,7 +153,7 @@ def plan_study(
         design=design,
     )
     study._cases = (study.cases, study.design, cases)
-    return study.model_copy(update={"consent": consent(forecast(study).minutes)})
+    return study.model_copy(update={"consent": consent(minutes=forecast(study).minutes)})
 
 
 def _lacking(made: CaseSet, arm: Arm) -> str:

@@ -131,16 +131,6 @@ def case_words(query: str, context: Context | None, history: Sequence[Turn] = ()
     return earlier + count_words(query) + count_words(render_text(context) if context else "")
 
 
-def least_seconds(words: float) -> float:
-    """The least time in seconds in which so many English words can be read."""
-    return min(max(LEAST_SECONDS, 60 * words / IMPOSSIBLE), MOST_LEAST_SECONDS)
-
-
-def fast_seconds(words: float) -> float:
-    """The least time in seconds in which so many English words can be understood."""
-    return max(FAST_SECONDS, 60 * words / UNDERSTOOD)
-
-
 @dataclass(frozen=True, slots=True)
 class ReadingTimes:
     """The words of a study, and the times that follow from them.
@@ -230,14 +220,14 @@ class ReadingTimes:
         """Seconds before which an answer to a page is refused."""
         if self.study.timing.least_seconds is not None:
             return self.study.timing.least_seconds
-        return least_seconds(self.page_words(page) / self.speed)
+        read = 60 * self.page_words(page) / self.speed / IMPOSSIBLE
+        return min(max(LEAST_SECONDS, read), MOST_LEAST_SECONDS)
 
     def fast_seconds(self) -> tuple[float, ...]:
         """For each cell, the time before which a vote is counted as fast."""
         given = self.study.screening.fast_seconds
-        return tuple(
-            fast_seconds(words / self.speed) if given is None else given for words in self.cells
-        )
+        understood = (60 * words / self.speed / UNDERSTOOD for words in self.cells)
+        return tuple(max(FAST_SECONDS, one) if given is None else given for one in understood)
 
     @property
     def _check_words(self) -> float:

@@ -39,6 +39,10 @@ class PersonStatus(StrEnum):
     EXCLUDED = "excluded"
 
 
+AT_BLOCK = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
+"""Statuses of people who judge or have judged a block: their votes may count."""
+
+
 def _to_utc(time: datetime) -> datetime:
     try:
         return time.astimezone(UTC)

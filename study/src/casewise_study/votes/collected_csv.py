@@ -20,27 +20,20 @@ from casewise_study.study.page_signals import SIGNAL_FIELDS
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.collected import (
+    AT_BLOCK,
     CheckRecord,
     Collected,
     PersonRecord,
     PersonStatus,
     VoteRecord,
 )
-from casewise_study.votes.result_files import row_of, to_csv
+from casewise_study.votes.screening import PersonScreen
 
 PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"
 """The files of a folder."""
 
 PERSON_FIGURES = (
-    "votes",
-    "checks_failed",
-    "checks",
-    "fast_share",
-    "chance_unread",
-    "kappa",
-    "leniency",
-    "median_seconds",
-    "flags",
+    *(field.name for field in fields(PersonScreen) if field.name != "rater"),
     "why_flagged",
 )
 """Columns that an export adds to ``people.csv``; they are passed over when it is read back."""
@@ -87,15 +80,6 @@ _EXPECTED = {
     "timezone_aware": "an ISO 8601 time with its zone, such as 2026-03-04T05:06:07+00:00",
     "json_invalid": 'a JSON object of texts, such as {"age": "30-39"}',
 }
-
-
-def collected_files(collected: Collected) -> dict[str, str]:
-    """The files of a folder of plain CSV, which ``read_collected`` reads back, by name."""
-    return {
-        PEOPLE: to_csv(person_names(collected), map(row_of, collected.people)),
-        VOTES: to_csv(names_of(VoteRecord), map(row_of, collected.votes)),
-        CHECKS: to_csv(names_of(CheckRecord), map(row_of, collected.checks)),
-    }
 
 
 def names_of(kind: type[R]) -> list[str]:
@@ -225,10 +209,6 @@ def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRe
     return people
 
 
-_LIVE = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
-"""Those whose votes may count."""
-
-
 def _check_people(people: Sequence[tuple[PersonRecord, Row]], study: Study) -> None:
     """Check that each person stands once, in a block of the study that nobody else has."""
     known, live = set[str](), dict[int, str]()
@@ -240,7 +220,7 @@ def _check_people(people: Sequence[tuple[PersonRecord, Row]], study: Study) -> N
         known.add(rater)
         if block is not None and block >= blocks:
             raise row.refuse("no block of the study", "block", block, f"0 to {blocks - 1}")
-        is_held = block is not None and person.status in _LIVE
+        is_held = block is not None and person.status in AT_BLOCK
         if is_held and (holder := live.setdefault(block or 0, rater)) != rater:
             expected = f"a block that {holder} doesn't have"
             raise row.refuse("somebody else has the block", "block", block, expected)
@@ -265,7 +245,7 @@ def _check_answers(
         if before is not row:
             problem = f"this person has judged the query before, in {before.place}"
             raise row.refuse(problem, "case_id", case_id, "one case of a query")
-        if vote.counted and status not in _LIVE:
+        if vote.counted and status not in AT_BLOCK:
             problem = f"the vote of a person who is {status} can't count"
             raise row.refuse(problem, "counted", True, "false")
         counted[case_id] += vote.counted

@@ -10,14 +10,13 @@ from casewise.cases import SEQUENTIAL_VOTES, Case, Vote, write_cases
 from casewise.sheets import to_json
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import study_cases
-from casewise_study.votes.collected import Collected, VoteRecord
+from casewise_study.votes.collected import CheckRecord, Collected, VoteRecord
 from casewise_study.votes.collected_csv import (
     CHECKS,
     PEOPLE,
     PERSON_FIGURES,
     VOTE_FIGURES,
     VOTES,
-    collected_files,
     names_of,
     person_names,
 )
@@ -116,7 +115,7 @@ def export_study(
     texts = {
         VOTES: csv([*first, *VOTE_FIGURES, counted], votes),
         PEOPLE: csv([*person_names(collected), *PERSON_FIGURES], people),
-        CHECKS: collected_files(collected)[CHECKS],
+        CHECKS: to_csv(names_of(CheckRecord), map(row_of, collected.checks)),
         "data-card.md": data_card(
             results, {"with_reasons": with_reasons, "with_demographics": with_demographics}
         ),

@@ -169,10 +169,6 @@ class SensitivityRow:
     """Cells that have a majority with everybody, and none here, or the other way round."""
 
 
-ALL_COUNTED = "all votes that count"
-WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
-
-
 @dataclass(frozen=True, slots=True)
 class Turned:
     """A label that turns without flagged people; None is a tie, or no vote."""
@@ -219,7 +215,8 @@ class Results:
     @property
     def votes_words(self) -> str:
         """Votes that the exported cases carry, in words."""
-        return ALL_COUNTED if self.with_flagged else WITHOUT_FLAGGED
+        votes = "the votes that count, without those of flagged people"
+        return "all votes that count" if self.with_flagged else votes
 
     def record(self) -> dict[str, Any]:
         """All figures, for JSON."""

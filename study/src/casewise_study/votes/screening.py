@@ -15,6 +15,7 @@ from casewise.statistics import (
 )
 from casewise_study.statistics.copied import copied
 from casewise_study.statistics.unread import Answers, Unread, unread, within_error
+from casewise_study.study.block_balance import Range
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import LIMITS, Rule, Screening
@@ -44,9 +45,9 @@ class PersonScreen:
 
     rater: str
     votes: int
+    checks_failed: int
     checks: int
     """Attention checks answered."""
-    checks_failed: int
     fast_share: float
     """Share of the votes whose time is known that came faster than ``fast_seconds``, or
     than the words of the case can be read with understanding, 0..1."""
@@ -211,8 +212,7 @@ def _seen(
         reason = f"failed {person.checks_failed} of {person.checks} attention checks"
         yield Flag(Rule.ATTENTION, reason)
     if _over(person.fast_share, rules.fast_share):
-        low, high = (f"{round(float(bound), 1):g}" for bound in (least.min(), least.max()))
-        bound = low if low == high else f"what their words take, {low} to {high}"
+        bound = Range.of(least.round(1)).words
         yield Flag(Rule.FAST, f"{person.fast_share:.0%} of votes in less than {bound} s")
     if rules.even_times is not None and len(seconds) >= LEAST_TIMES:
         spread = even_spread(seconds)
