@@ -62,7 +62,7 @@ def test_ten_cases_by_hand(cli_inside: Cli) -> None:
     texts = {one["code"]: one["text"] for one in record["findings"]}
     assert "sender.platform: 1 intended safe, 0 unsafe" in texts["missing-parameter"]
     assert "settles 1, 1 as safe and 0 as unsafe (1 as their author" in texts["tied-votes"]
-    assert "a and b (0.82)" in texts["near-copy-query"]
+    assert "a and b (.82)" in texts["near-copy-query"]
     # What a description tells is the same, of votes.
     people = described(TEN)["findings"]
     mine = [one for one in record["findings"] if one["code"] in {one["code"] for one in people}]

@@ -55,6 +55,7 @@ from casewise.cases.model import (
     Turn,
     Vote,
     VoteCounts,
+    case_id,
     dataset_hash,
     digest,
     find_turn_fault,

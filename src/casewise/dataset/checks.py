@@ -7,14 +7,14 @@ was measured.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 
 import numpy as np
 
-from casewise.cases import Case, find_pieces
+from casewise.cases import Case, case_id, find_pieces
 from casewise.contexts import VERDICT_WORDS, near_copies, similar_rows
 from casewise.dataset.findings import CHECKS, Finding, Level, Material, check, counted, grouped
 from casewise.dataset.leakage import Guess
@@ -242,55 +242,67 @@ def _query(case: Case) -> str:
     return case.query_id
 
 
+def _situation(case: Case) -> str:
+    """Query, context and earlier turns: with another history it is another situation."""
+    return case_id(case.query_id, case.context, case.history)
+
+
+def _sides(cases: Iterable[Case]) -> set[str | None]:
+    return {case.intended for case in cases}
+
+
+def _of_groups(
+    cases: Sequence[Case],
+    key: Callable[[Case], Hashable],
+    wrong: Callable[[list[Case]], bool],
+    text: str,
+) -> Finding:
+    """Result of a check of the cases that a key puts together."""
+    return counted(chain(*filter(wrong, grouped(cases, key).values())), len(cases), text)
+
+
 @check("identical-twins", ERROR)
 def identical_twins(data: Material) -> Finding:
     """Cases of one query that are intended otherwise in the very same context."""
-    groups = grouped(data.sided, data.situation).values()
-    same = [group for group in groups if len({case.intended for case in group}) > 1]
     text = (
         "In the very same context as another case of the same query that is intended otherwise. "
         "Nothing can tell such twins apart: correct the side of one, or write its context."
     )
-    return counted(chain(*same), len(data.sided), text)
+    return _of_groups(data.sided, _situation, lambda own: len(_sides(own)) > 1, text)
 
 
 @check("unlike-queries", WARNING)
 def unlike_queries(data: Material) -> Finding:
     """Cases of one query id that ask in other words."""
-    groups = grouped(data.cases, _query).values()
-    unlike = [group for group in groups if len({case.query for case in group}) > 1]
     text = "Cases of one query id share their query: change it in all of them."
-    return counted(chain(*unlike), len(data.cases), text)
+    return _of_groups(data.cases, _query, lambda own: len({case.query for case in own}) > 1, text)
 
 
 @check("missing-twin", WARNING)
 def missing_twin(data: Material) -> Finding:
     """Queries in one or two contexts, all intended alike."""
     told = grouped(data.told, _query)
-    # Of three contexts and more no two are twins.
-    alone = [
-        group
-        for query, group in grouped(data.sided, _query).items()
-        if len({case.intended for case in group}) < 2
-        and len(grouped(told[query], data.situation)) < 3
-    ]
+
+    def is_alone(own: list[Case]) -> bool:
+        # Of three contexts and more no two are twins.
+        contexts = grouped(told[own[0].query_id], _situation)
+        return len(_sides(own)) < 2 and len(contexts) < 3
+
     text = (
         "No twin, the same query intended otherwise. Everything measured on pairs leaves such "
         "cases out: write the twins."
     )
-    return counted(chain(*alone), len(data.sided), text)
+    return _of_groups(data.sided, _query, is_alone, text)
 
 
 @check("repeated-context", WARNING)
 def repeated_context(data: Material) -> Finding:
     """Cases of one query in the very same context, not intended otherwise: no identical twins."""
-    groups = grouped(data.told, data.situation).values()
-    same = [one for one in groups if len(one) > 1 and len({case.intended for case in one}) == 1]
     text = (
         "In the very same context as another case of the same query. They count twice, and tell "
         "nothing of contexts: drop all but one, or write others."
     )
-    return counted(chain(*same), len(data.told), text)
+    return _of_groups(data.told, _situation, lambda own: len(own) > len(_sides(own)) == 1, text)
 
 
 @check("label-imbalance", WARNING, "share of the larger side", measured=True)
@@ -318,7 +330,7 @@ def length_difference(data: Material) -> Finding:
         mean = clustered_mean(gaps, Clusters(np.arange(n), n))
         low, high = mean.interval
         safe, unsafe = table.mean(axis=0)
-        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {effect:.2f})"
+        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {number(effect, 2)})"
         spread = "in every pair alike" if math.isinf(effect) else spread
         if math.isinf(effect) or low > 0 or high < 0:
             text = (
@@ -347,7 +359,7 @@ def shared_context(data: Material) -> Finding:
     by_id = {case.id: case for case in data.told}
     shared = [[by_id[id] for id in ids] for ids in data.texts.values() if len(ids) > 1]
     across = sum(len({case.category for case in one}) > 1 for one in shared)
-    both = sum({"safe", "unsafe"} <= {case.intended for case in one} for one in shared)
+    both = sum({"safe", "unsafe"} <= _sides(one) for one in shared)
     text = (
         f"Shared by {sum(map(len, shared))} cases, {across} of the texts across categories, {both} "
         "intended safe for one query and unsafe for another. Such cases are no independent draws "
@@ -394,7 +406,8 @@ def near_copy_query(data: Material) -> Finding:
         key=lambda pair: (-pair.likeness, pair.first, pair.second),
     )
     named = [
-        f"{names[pair.first]} and {names[pair.second]} ({pair.likeness:.2f})" for pair in pairs[:3]
+        f"{names[pair.first]} and {names[pair.second]} ({number(pair.likeness, 2)})"
+        for pair in pairs[:3]
     ]
     members = {names[at] for pair in pairs for at in (pair.first, pair.second)}
     return counted(
@@ -489,9 +502,6 @@ _PLACEHOLDER = re.compile(
 )
 """Places left open. Capitals in brackets count from two letters on, so that notes stay."""
 
-_MARKS = ("[", "<", "{", "____", "TODO", "TBD", "FIXME", "XXX", "PLACEHOLDER")
-"""Signs of a place left open, found sooner than by pattern; lorem ipsum has none of them."""
-
 
 def _pieces(data: Material, pieces: dict[str, str], of: int, text: str) -> Finding:
     """Result of a check that can show a piece of the text of each case."""
@@ -506,8 +516,7 @@ def placeholder(data: Material) -> Finding:
     for case in data.cases:
         turns = (turn.content for turn in case.history)
         for text in (case.query, *data.parameters.get(case.id, {}).values(), *turns):
-            marked = any(mark in text for mark in _MARKS) or "lorem" in text.casefold()
-            if marked and (match := _PLACEHOLDER.search(text)):
+            if match := _PLACEHOLDER.search(text):
                 pieces.setdefault(case.id, match.group())
     text = "A place is left open, such as [NAME] or TODO. Fill it in."
     return _pieces(data, pieces, len(data.cases), text)

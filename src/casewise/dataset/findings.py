@@ -1,6 +1,5 @@
 """Findings: what a check of a data set gives, the table of checks, and what they look at."""
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -9,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeVar
 
-from casewise.cases import Case, digest, find_twins
+from casewise.cases import Case, find_twins
 from casewise.contexts import Words, context_text, facts, number_words
 from casewise.dataset.leakage import Leakage, leakage
 from casewise.dataset.people import People, to_people
@@ -101,18 +100,6 @@ class Material:
             if text.strip():
                 texts[text].append(id)
         return texts
-
-    def situation(self, case: Case) -> tuple[str, str]:
-        """Query, context and earlier turns: with another history it is another situation."""
-        return case.query_id, self._situations[case.id]
-
-    @cached_property
-    def _situations(self) -> dict[str, str]:
-        turns = {case.id: [list(turn.values) for turn in case.history] for case in self.told}
-        return {
-            case.id: digest(json.dumps([case.context and case.context.root, turns[case.id]]))
-            for case in self.told
-        }
 
     @cached_property
     def words(self) -> Words:

@@ -199,18 +199,17 @@ def _fit(train: Any, safe: BoolArray, test: Any) -> tuple[FloatArray, IntArray, 
     # Loaded late: scikit-learn takes longer to load than most commands take to run.
     from scipy.sparse import issparse
     from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
 
+    used = np.arange(train.shape[1])
     if issparse(train):
         used = np.flatnonzero(np.asarray(train.sum(axis=0)).ravel() >= LEAST_CASES)
         train, test = train[:, used], test[:, used]
+        if not len(used):
+            return np.empty(0), used, np.full(test.shape[0], safe.mean() > 0.5)
     else:
-        # Not by the spread, which rounding can leave above 0 where all are alike.
-        used = np.flatnonzero(np.ptp(train, axis=0))
-        train, test = train[:, used], test[:, used]
-        centre, spread = train.mean(axis=0), train.std(axis=0)
-        train, test = (train - centre) / spread, (test - centre) / spread
-    if not len(used):
-        return np.empty(0), used, np.full(test.shape[0], safe.mean() > 0.5)
+        scaler = StandardScaler().fit(train)
+        train, test = scaler.transform(train), scaler.transform(test)
     model = LogisticRegression(C=1.0, solver="liblinear", max_iter=1000, random_state=0)
     model.fit(train, safe)
     return model.coef_[0], used, np.asarray(model.predict(test), bool)
