@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from math import floor
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from casewise.cases.files import CaseSet
-from casewise.cases.model import Case, VoteCounts, case_id, digest, to_fields, to_line
+from casewise.cases.model import Case, VoteCounts, digest, to_fields, to_line
 from casewise.choices import By
 from casewise.errors import InputError, UsageError
 
@@ -177,39 +178,21 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 # --- union --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Union of data sets."""
+def merge_sets(sets: Sequence[CaseSet]) -> tuple[Case, ...]:
+    """Unite data sets by the ids of their cases, in the order in which the files first hold them.
 
-    cases: tuple[Case, ...]
-    """Cases in the order in which the files first hold them."""
-    notes: dict[str, int]
-    """Numbers of cases by what happened to them."""
-
-
-def merge_sets(sets: Sequence[CaseSet]) -> Merged:
-    """Unite data sets by the ids of their cases; identical cases count once.
+    Identical cases count once.
 
     Raises:
         InputError: The files disagree on a case.
     """
     held: dict[str, Case] = {}
-    identical = 0
     for one in sets:
         for case in one.cases:
-            first = held.get(case.id)
-            if first is None:
-                held[case.id] = case
-            elif to_line(first) == to_line(case):
-                identical += 1
-            else:
+            first = held.setdefault(case.id, case)
+            if to_line(first) != to_line(case):
                 raise _conflict(first, case, one.name)
-    texts = {case_id(case.query, case.context, case.history) for case in held.values()}
-    notes = {
-        "records identical to a case there already and left out": identical,
-        "cases with the text of another, under an id of their own": len(held) - len(texts),
-    }
-    return Merged(tuple(held.values()), {what: n for what, n in notes.items() if n})
+    return tuple(held.values())
 
 
 def _conflict(first: Case, case: Case, file: str) -> InputError:
@@ -227,22 +210,6 @@ NO_VALUE = "none"
 
 EVERYTHING = "all"
 """The only stratum of a draw that is not stratified."""
-
-
-@dataclass(frozen=True, slots=True)
-class SetPart:
-    """One part of a data set."""
-
-    name: str
-    cases: tuple[Case, ...]
-    """Cases in the order of the whole."""
-    queries: dict[str, int]
-    """Number of queries by stratum, sorted by name, zeros included."""
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries in all strata."""
-        return sum(self.queries.values())
 
 
 def whole_queries(cases: Iterable[Case]) -> list[tuple[Case, ...]]:
@@ -274,7 +241,7 @@ def split_cases(
     *,
     by: By = By.CATEGORY,
     seed: int = 0,
-) -> tuple[SetPart, ...]:
+) -> dict[str, tuple[Case, ...]]:
     """Split cases into parts, whole queries in each, every stratum in proportion.
 
     Each part has its share of every stratum, rounded down or up; what one stratum gives too much
@@ -297,9 +264,9 @@ def split_cases(
             "(thirds: write 1/3)"
         )
     parts = _draw(cases, shares, by, seed)
-    for part in parts:
-        if not part.cases:
-            raise UsageError(f"part {part.name!r} would get no query: its share is less than one")
+    for name, part in parts.items():
+        if not part:
+            raise UsageError(f"part {name!r} would get no query: its share is less than one")
     return parts
 
 
@@ -309,7 +276,7 @@ def sample_cases(
     *,
     by: By = By.CATEGORY,
     seed: int = 0,
-) -> SetPart:
+) -> tuple[Case, ...]:
     """Draw whole queries without replacement, each stratum in proportion.
 
     Args:
@@ -325,17 +292,15 @@ def sample_cases(
     if not 1 <= n <= queries:
         raise UsageError(f"can't draw {n} of {queries} queries")
     share = Fraction(n, queries)
-    drawn, _ = _draw(cases, {"sample": share, "rest": 1 - share}, by, seed)
-    return drawn
+    return _draw(cases, {"sample": share, "rest": 1 - share}, by, seed)["sample"]
 
 
 def _draw(
     cases: Sequence[Case], shares: Mapping[str, Fraction], by: By, seed: int
-) -> tuple[SetPart, ...]:
+) -> dict[str, tuple[Case, ...]]:
     strata = defaultdict[str, list[list[str]]](list)
     for group in whole_queries(cases):
         strata[_stratum(group, by)].append(sorted(case.id for case in group))
-    queries = {name: dict.fromkeys(sorted(strata), 0) for name in shares}
     owed = dict.fromkeys(shares, Fraction())
     place: dict[str, str] = {}
     for stratum, groups in sorted(strata.items()):
@@ -353,15 +318,10 @@ def _draw(
             counts[name] += 1
             owed[name] -= 1
         order = draw.permutation(len(groups))
-        parts = np.repeat(list(counts), list(counts.values()))
-        for index, name in zip(order, parts, strict=True):
-            place.update(dict.fromkeys(sorted(groups)[index], str(name)))
-        for name, count in counts.items():
-            queries[name][stratum] = count
-    return tuple(
-        SetPart(name, tuple(case for case in cases if place[case.id] == name), queries[name])
-        for name in shares
-    )
+        drawn = chain.from_iterable([name] * count for name, count in counts.items())
+        for index, name in zip(order, drawn, strict=True):
+            place |= dict.fromkeys(sorted(groups)[index], name)
+    return {name: tuple(case for case in cases if place[case.id] == name) for name in shares}
 
 
 def _stratum(group: Iterable[Case], by: By) -> str:

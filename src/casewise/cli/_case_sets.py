@@ -73,8 +73,8 @@ def split(
     targets = {name: out_dir / f"{name}{suffix}" for name in shares}
     for target in targets.values():
         _keep_source(file, target)
-    for part in case_files.split_cases(loaded.cases, shares, by=by, seed=seed):
-        _write(part.cases, targets[part.name], part.n_queries)
+    for name, part in case_files.split_cases(loaded.cases, shares, by=by, seed=seed).items():
+        _write(part, targets[name])
 
 
 def sample(
@@ -96,8 +96,7 @@ def sample(
     casewise cases sample mine.yaml -n 20 --by source --seed 7 --out few.yaml
     """
     _keep_source(file, to)
-    drawn = case_files.sample_cases(_open(file).cases, n, by=by, seed=seed)
-    _write(drawn.cases, to, drawn.n_queries)
+    _write(case_files.sample_cases(_open(file).cases, n, by=by, seed=seed), to)
 
 
 def merge(
@@ -115,13 +114,11 @@ def merge(
 
     casewise cases merge ours.yaml theirs.jsonl --out all.jsonl
     """
-    merged = case_files.merge_sets([_open(file) for file in files])
-    case_files.write_cases(merged.cases, to)
-    for what, count in merged.notes.items():
-        note(f"note: {what}: {count}")
-    note(
-        f"{to}: {plural(len(merged.cases), 'case')} (hash {case_files.dataset_hash(merged.cases)})"
-    )
+    sets = [_open(file) for file in files]
+    merged = case_files.merge_sets(sets)
+    if identical := sum(map(len, sets)) - len(merged):
+        note(f"note: records identical to a case there already and left out: {identical}")
+    _write(merged, to)
 
 
 def diff(
@@ -160,8 +157,9 @@ def _open(file: str) -> case_files.CaseSet:
     return replace(open_cases(file), name=file)
 
 
-def _write(cases: tuple[case_files.Case, ...], path: Path, queries: int) -> None:
+def _write(cases: tuple[case_files.Case, ...], path: Path) -> None:
     case_files.write_cases(cases, path)
+    queries = len(case_files.whole_queries(cases))
     counts = f"{plural(len(cases), 'case')} of {plural(queries, 'query')}"
     note(f"{path}: {counts} (hash {case_files.dataset_hash(cases)})")
 
