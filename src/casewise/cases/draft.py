@@ -65,6 +65,9 @@ _BAD = _named(
     "unsafe harm(?!less) tox danger refus prohibit forbid inappr unaccept malic risk sever"
 )
 """Names of columns that say which side yes, true, 1 or a high number is."""
+_YES = re.compile(r"(?i)(?<![a-z])yes(?![a-z])")
+_NO = re.compile(r"(?i)(?<![a-z])no(?=[^a-z]+[a-z])|[a-z][^a-z]+no$")
+"""Names of columns of those who say no; ``No`` alone is the number of a row."""
 _SAFE = (
     "safe permit permitted allow allowed ok okay benign fine appropriate acceptable harmless good "
     "comply answer"
@@ -77,6 +80,9 @@ _NEITHER = (
     "none unsure unclear unknown neutral neither n/a na ambiguous both mixed undecided 0.5 "
     "not_applicable not_sure"
 )
+_NEUTRAL = re.compile(rf"(?i)(?<![a-z])({'|'.join(_NEITHER.split())})(?![a-z])")
+_CALLED = ((_BAD, "unsafe"), (_GOOD, "safe"), (_YES, "safe"), (_NO, "unsafe"), (_NEUTRAL, "none"))
+"""Sides by the names of columns."""
 _MEANING_OF = {
     word: meaning
     for meaning, words in (
@@ -208,6 +214,11 @@ class _Column:
     def is_id(self) -> bool:
         """Whether it names rows."""
         return _ID.fullmatch(self.name) is not None or self.mostly(_CODE)
+
+    @property
+    def side(self) -> str:
+        """Side that it is called by: ``unsafe votes``, ``n_no``; empty if by none."""
+        return next((side for names, side in _CALLED if self.is_called(names)), "")
 
     @property
     def is_few(self) -> bool:
@@ -439,7 +450,7 @@ class _Drafting:
         contexts = self._by_side(lambda one: one.is_prose or _are_mappings(one.cells))
         counts = self._by_side(_is_count)
         marks = self._by_side(lambda one: not one.is_prose)
-        several = [one.name for one in self.left if _is_count(one) and _called_side(one.name)]
+        several = [one.name for one in self.left if _is_count(one) and one.side]
         if contexts:
             self._unpivot(contexts, "context")
             self.entries["context"] = "context"
@@ -458,9 +469,7 @@ class _Drafting:
 
     def _by_side(self, fits: Callable[[_Column], bool]) -> dict[str, _Column]:
         """The one column that is called by each side, or by neither; none unless both are."""
-        called = [
-            (side, one) for one in self.left if fits(one) and (side := _called_side(one.name))
-        ]
+        called = [(one.side, one) for one in self.left if fits(one) and one.side]
         by_side = dict(called)
         return by_side if {"safe", "unsafe"} <= {*by_side} and len(by_side) == len(called) else {}
 
@@ -527,8 +536,7 @@ class _Drafting:
         given = dict(answer.rsplit("=", 1) for answer in self.answers if "=" in answer)
         meanings = {kind: _meaning(kind) for kind in column.kinds}
         yes = next((kind for kind, meaning in meanings.items() if meaning == "yes"), "yes")
-        named = "unsafe" if column.is_called(_BAD) else "safe" if column.is_called(_GOOD) else ""
-        high = given.get(yes) or named or "safe" * ("safe" in meanings.values())
+        high = given.get(yes) or column.side or "safe" * ("safe" in meanings.values())
         side_of = {"yes": high, "no": {"safe": "unsafe", "unsafe": "safe"}.get(high, ""), "?": ""}
         sides = {
             kind: given.get(kind) or side_of.get(meaning, meaning)
@@ -572,7 +580,7 @@ class _Drafting:
         lowest, highest = min(column.numbers), max(column.numbers)
         high = next((end for end in (1, 5, 7, 10, 100) if highest <= end), highest)
         low = 1 if lowest >= 1 and high < 10 else 0 if lowest >= 0 else -high
-        safe = "low" if column.is_called(_BAD) else "high" if column.is_called(_GOOD) else ""
+        safe = {"unsafe": "low", "safe": "high"}.get(column.side)
         if not safe:
             text = f"In {column.name!r} ({low:g} to {high:g}), which end means safe?"
             ends = [f"{column.name}: {end}" for end in ("high", "low", "no rating")]
@@ -646,18 +654,6 @@ def _is_of(column: _Column, kinds: Collection[str]) -> bool:
 def _joined(columns: Sequence[_Column]) -> _Column:
     """The cells of several columns under the name of the first."""
     return _Column(columns[0].name, tuple(cell for one in columns for cell in one.cells))
-
-
-def _called_side(name: str) -> str:
-    """Side that a column is called by: ``unsafe votes``, ``n_no``; empty if by none or several."""
-    # "No" is the number of a row.
-    words = re.findall(r"[a-z]+", re.sub(r"(?i)^no\W*$", "", name).casefold())
-    whole = {_meaning("_".join(words))} - {"?"}
-    sides = {_SIDE_OF[one] for one in whole or map(_meaning, words) if one in _SIDE_OF}
-    return sides.pop() if len(sides) == 1 and (whole or "not" not in words) else ""
-
-
-_SIDE_OF = {"safe": "safe", "yes": "safe", "unsafe": "unsafe", "no": "unsafe", "none": "none"}
 
 
 def _is_count(column: _Column) -> bool:

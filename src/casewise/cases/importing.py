@@ -1,7 +1,7 @@
 """Import cases from somebody's table through a mapping. Nothing is dropped in silence."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def import_cases(source: Any, mapping: CaseMapping) -> Imported:
         for each in mapping.each:
             table = unfold(table, each)
         found.take_table(table)
-    found.check_paths(tables[0].file)
+    found.check_names(tables[0].file)
     notes = [note for table in tables for note in table.notes]
     return found.result(tuple(table.file for table in tables), notes)
 
@@ -217,28 +217,20 @@ class _Import:
         listed = {each.column for each in self.mapping.each if each.column}
         self.names = {name for _, name in self.mapping.names()} | listed | {*BUILT_IN}
 
-    def check_columns(self, columns: Sequence[str], file: Path) -> None:
-        """Refuse columns that the mapping names and the table lacks."""
-        for key, name in self.mapping.names():
-            if _root(name, (*columns, *BUILT_IN)) is None:
-                raise _no_column(name, columns, file, key)
-
-    def check_paths(self, file: Path) -> None:
+    def check_names(self, file: Path) -> None:
         """Refuse a column that no row has, and a path that leads to nothing: it is misspelled."""
-        if self.columns:
-            self.check_columns(tuple(self.columns), file)
-        for key, name in self.mapping.names():
-            root = _root(name, self.columns)
-            if root not in (None, name) and name not in self.reached:
-                paths = inner_paths(self.sample.get(root or ""), root or "")
+        for key, name in self.mapping.names() if self.columns else ():
+            root = _root(name, (*self.columns, *BUILT_IN))
+            if root is None:
+                raise _no_column(name, self.columns, file, key)
+            if root != name and name not in self.reached:
+                paths = inner_paths(self.sample.get(root), root)
                 problem = "the path finds nothing in any row"
                 expected = one_of(name, paths, 12)
                 raise InputError(problem, file, field=key, found=name, expected=expected)
 
     def take_table(self, table: Table) -> None:
         """Take all rows of a table."""
-        if table.columns:
-            self.check_columns(table.columns, table.file)
         for number, (place, row) in enumerate(table.rows, start=1):
             self.rows += 1
             if isinstance(row, InputError):
