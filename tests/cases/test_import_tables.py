@@ -127,7 +127,7 @@ def test_another_encoding_is_named_in_the_mapping(tmp_path: Path) -> None:
         '{"q": {"0": "One?", "1": "Two?"}, "n": {"0": 1, "1": 2}}',
         '{"q": ["One?", "Two?"], "n": [1, 2]}',
         '{"1": {"q": "One?"}, "2": {"q": "Two?"}}',
-        '{"about": {"n": 2}, "rows": [{"q": "One?", "n": 1}, {"q": "Two?", "n": 2}]}',
+        '{"about": {"n": 2}, "rows": [{"q": "One?", "n": 1}, {"q": "Two?", "n": 2}]}\n',
     ],
     ids=["a data frame's", "columns", "by key", "within"],
 )

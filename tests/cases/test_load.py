@@ -126,7 +126,7 @@ BAD = {
     "vote of 3": (
         "a.jsonl",
         '{"query": "q", "votes": [1, 2, 3]}\n',
-        "line 1, field 'votes[2]': wrong value (found 3; expected a vote is 1 (safe) or 2",
+        "line 1, field 'votes[2]': wrong value (found 3; expected 'safe' or 'unsafe')",
     ),
     "upstream vote of 3": (
         "a.json",
@@ -141,7 +141,11 @@ BAD = {
     "unknown field": ("a.jsonl", '{"query": "q", "contxt": {}}\n', "field 'contxt': unknown field"),
     "a key twice": ("a.jsonl", '{"query": "q", "query": "r"}\n', "the key stands twice"),
     "YAML date": ("a.yaml", "- query: q\n  context: {a: 2026-01-01}\n", "(quote dates)"),
-    "NaN": ("a.jsonl", '{"query": "q", "context": {"a": NaN}}\n', "numbers must be finite"),
+    "NaN": (
+        "a.jsonl",
+        '{"query": "q", "context": {"a": NaN}}\n',
+        "field 'context.a': wrong value (found nan; expected a finite",
+    ),
     "CSV column": ("a.csv", "query,colour\nq,red\n", "field 'colour': unknown field"),
     "CSV count": ("a.csv", "query,votes_safe,votes_unsafe\nq,x,1\n", "field 'votes.safe'"),
     "deep nesting": ("a.json", "[" * 100_000, "nested too deeply"),

@@ -46,7 +46,7 @@ from casewise.files import (
     text_lines,
     write_atomically,
 )
-from casewise.files.rows import READERS
+from casewise.files.rows import READERS, is_lines
 from casewise.files.text import LARGEST
 from casewise.files.yaml import check_model, read_plain_yaml
 
@@ -238,15 +238,11 @@ def _is_lines(path: Path) -> bool:
     Raises:
         InputError: It is neither.
     """
-    first, *more = [*islice(filter(str.strip, text_lines(path)), 2)] or [""]
-    if first.lstrip()[:1] not in ("[", "{"):
+    first = next(filter(str.strip, text_lines(path)), "").lstrip()
+    if first[:1] not in ("[", "{"):
         raise InputError("not a file of cases", path, found=first, expected=KNOWN_FORMS)
-    try:
-        is_line = isinstance(json.loads(first), dict) and bool(more)
-    except (ValueError, RecursionError):
-        is_line = False
-    is_named = path.suffix.lower() in (".jsonl", ".ndjson")
-    return is_line or (is_named and first.lstrip().startswith("{"))
+    is_named = path.suffix.lower() in (".jsonl", ".ndjson") and first.startswith("{")
+    return is_named or is_lines(path)
 
 
 def _from_list(data: Any, path: Path) -> tuple[list[tuple[str, Any]], str | None]:

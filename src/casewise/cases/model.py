@@ -36,7 +36,7 @@ class Strict(BaseModel):
 
 
 class _Part(Strict):
-    """Part of a conversation, written without the fields that it leaves empty."""
+    """Part of a case, written without the fields that it leaves empty."""
 
     @model_serializer(mode="wrap")
     def _without_absent(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -363,17 +363,8 @@ class Context(RootModel[dict[str, JsonValue]]):
     names are kept as they are.
     """
 
-    model_config = ConfigDict(frozen=True)
-
-    @field_validator("root")
-    @classmethod
-    def _finite(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        # NaN and Infinity have no JSON form, so a file that held them could not be written back.
-        try:
-            json.dumps(value, allow_nan=False)
-        except ValueError:
-            raise ValueError("numbers must be finite") from None
-        return value
+    # NaN and Infinity have no JSON form, so a file that held them could not be written back.
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
 
 SEQUENTIAL_VOTES = "votes:sequential"
@@ -381,7 +372,7 @@ SEQUENTIAL_VOTES = "votes:sequential"
 share of safe votes leans to the majority."""
 
 
-class Vote(Strict):
+class Vote(_Part):
     """One person's verdict on a case."""
 
     verdict: Side
@@ -394,15 +385,9 @@ class Vote(Strict):
     @classmethod
     def _short_forms(cls, value: Any) -> Any:
         """Take ``"safe"``/``"unsafe"`` and the published coding 1 (safe) / 2 (unsafe) too."""
-        if isinstance(value, int) and not isinstance(value, bool):
-            if value not in (1, 2):
-                raise ValueError("a vote is 1 (safe) or 2 (unsafe)")
-            return {"verdict": "safe" if value == 1 else "unsafe"}
-        if isinstance(value, str):
-            if value not in ("safe", "unsafe"):
-                raise ValueError("a vote is 'safe' or 'unsafe'")
-            return {"verdict": value}
-        return value
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            return value
+        return {"verdict": {1: "safe", 2: "unsafe"}.get(value, value)}  # type: ignore[call-overload]
 
 
 MOST_VOTES = 10**9
@@ -427,11 +412,6 @@ Votes = Annotated[
 """Votes as counts, or as rows of rater, verdict and time."""
 
 
-def _number_to_text(value: object) -> object:
-    number = isinstance(value, int) and not isinstance(value, bool)
-    return str(value) if number else value
-
-
 def _blank_to_none(value: object) -> object:
     return None if value in ("", [], ()) else value
 
@@ -449,8 +429,9 @@ class Case(Strict):
     """Context in which it is asked; null in the no-context arm."""
     history: History = ()
     """Earlier turns of the conversation, oldest first."""
-    id: Annotated[str, BeforeValidator(_number_to_text)] = Field(
+    id: str = Field(
         min_length=1,
+        coerce_numbers_to_str=True,
         default_factory=lambda data: case_id(data["query"], data["context"], data["history"]),
     )
     """Id that the file gives, or the hash of query, context and history."""
@@ -536,13 +517,7 @@ FIRST = ("id", "query_id", "query", "context", "intended")
 def to_fields(case: Case) -> dict[str, Any]:
     """The fields of a case as plain JSON values, without those that are absent."""
     dumped = case.model_dump(mode="json")
-    ordered = {name: dumped[name] for name in (*FIRST, *dumped) if dumped[name] not in (None, [])}
-    if case.votes is not None and not isinstance(case.votes, VoteCounts):
-        ordered["votes"] = [
-            {name: value for name, value in vote.items() if value is not None}
-            for vote in dumped["votes"]
-        ]
-    return ordered
+    return {name: dumped[name] for name in (*FIRST, *dumped) if dumped[name] not in (None, [])}
 
 
 def to_line(case: Case) -> str:

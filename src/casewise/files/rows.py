@@ -75,15 +75,13 @@ class Table:
         return replace(self, columns=tuple(dict.fromkeys((*self.columns, *keys))), rows=rows)
 
 
-def rows(
-    path: Path, form: TableForm = _FORM, suffix: str | None = None
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def rows(path: Path, form: TableForm = _FORM) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a table with their places.
 
     Raises:
         InputError: The file or a row of it can't be read.
     """
-    for place, row in open_table(path, form, suffix).rows:
+    for place, row in open_table(path, form).rows:
         if isinstance(row, InputError):
             raise row
         yield place, row
@@ -373,12 +371,17 @@ def _cell(value: Any) -> Any:
 # --- records: JSON and text -----------------------------------------------------------------------
 
 
-def _open_json(path: Path, form: TableForm) -> Table:
-    first = next(filter(str.strip, text_lines(path, form.encoding, longest=_SAMPLE)), "")
+def is_lines(path: Path, encoding: str | None = None) -> bool:
+    """Tell JSON Lines from JSON: the first line is an object, and others follow."""
+    first, *more = [*islice(filter(str.strip, text_lines(path, encoding)), 2)] or [""]
     with suppress(ValueError, RecursionError):
-        # JSON Lines by another name.
-        if first.endswith("\n") and isinstance(json.loads(first), dict):
-            return _open_jsonl(path, form)
+        return bool(more) and isinstance(json.loads(first), dict)
+    return False
+
+
+def _open_json(path: Path, form: TableForm) -> Table:
+    if is_lines(path, form.encoding):
+        return _open_jsonl(path, form)
     check_whole(path)
     notes: list[str] = []
     data = _row_list(parse_json("".join(text_lines(path, form.encoding)), path), notes)
