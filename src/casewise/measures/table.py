@@ -331,9 +331,9 @@ class Counted:
         return {row.name: self._figure(row) for row in rows}
 
     def _has(self, row: Measure) -> bool:
-        protocol = self.every.protocol
+        of = {self.every.protocol, family_of(self.every.protocol)}
         is_lacking = row.needs is Needs.TOOL_CALLS and self.every.tool_call is None
-        return row.is_for(family_of(protocol), protocol) and not is_lacking
+        return not is_lacking and not of.isdisjoint(row.of)
 
     def _figure(self, row: Measure) -> Estimate:
         found = row.formula(self) if row.formula is not None else UNDEFINED
@@ -517,7 +517,7 @@ def bounds(answers: Answers, unasked: int = 0) -> dict[str, tuple[float, float]]
 
 def headline(family: Family, protocol: str = "") -> str:
     """Name of the share of answers that are right: the first row of their family, or protocol."""
-    return next(row.name for row in scored() if row.is_for(family, protocol))
+    return next(row.name for row in scored() if {family, protocol} & {*row.of})
 
 
 # --- the table of measures ----------------------------------------------------------------------
