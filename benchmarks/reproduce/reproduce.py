@@ -25,7 +25,7 @@ from casewise.choices import Split, UnreadPolicy
 from casewise.judgements import make_table, read_paths
 from casewise.measures import Scoring
 from casewise.protocols import string_match
-from casewise.results import Score, compare_runs, find_runs, right_after, score_table
+from casewise.results import Score, compare_runs, find_runs, score_table
 
 WORKS = Path(__file__).parent
 Rows = Iterator[dict[str, Any]]
@@ -197,7 +197,7 @@ def _compared(
     before = {one.condition.model: one for one in runs if one.condition.variant == variant}
     pairs = [(before[one.condition.model], one) for one in runs if one not in before.values()]
     for found in compare_runs(pairs, scoring):
-        right = [right_after(one) for one in found.changed]
+        right = [one.after_is_right for one in found.changed]
         yield found.scores[1], {"newly_wrong": right.count(False), "newly_right": right.count(True)}
 
 

@@ -104,7 +104,7 @@ def test_one_comment_is_posted_and_then_updated(
     person, body = bodies(tmp_path)
     assert person.endswith("by a person")
     assert body.startswith("<!-- casewise gate -->\n## casewise gate: fail\n")
-    assert "20 verdicts changed against the baseline: 20 to wrong, 0 to right." in body
+    assert "against the baseline: 20 verdicts changed: 20 to wrong, 0 to right." in body
     assert body.count("](https://pages.example/a?b=1&c=2#case=") == 10
     assert "- [and 10 more](https://pages.example/a?b=1&c=2#view=new)" in body
     assert "report.html#" not in body

@@ -204,7 +204,7 @@ def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(
     command = ("gate", "after.parquet", "--config", "gate.yaml", "--baseline", "before.parquet")
     cli(*command, "--markdown", "g.md", "--junit", "j.xml")
     told = (tmp_path / "g.md").read_text("utf-8")
-    assert "m: 5 verdicts changed against the baseline: 3 to wrong, 2 to right." in told
+    assert "m, against the baseline: 5 verdicts changed: 3 to wrong, 2 to right." in told
     assert told.count("meant it to be safe; the model calls it unsafe, where the run before") == 3
     junit = (tmp_path / "j.xml").read_text("utf-8")
     assert all(f"m: newly wrong: {case}" in junit for case in wrong)

@@ -505,7 +505,10 @@ CHANGES = (
         "half of the later run unread",
         lambda: unread(0.5),
         "no verdict: broken",
-        ("before 80 of 80 read; after 40 of 80 read", "No verdict: 0 of 80 answers before and 40"),
+        (
+            "before 80 of 80 read; after 40 of 80 read",
+            "No verdict: 40 of 80 answers after were not read",
+        ),
         ("No change",),
         verdicts,
     ),

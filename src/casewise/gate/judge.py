@@ -124,7 +124,7 @@ def run_gate(
     missing += _undecided_passes(rows, verdicts, settled)
     missing += _other_labels(verdicts)
     skipped = [rule for rule, found in about if not found]
-    every = [score for one in verdicts.values() for score in one.evidence.scores]
+    every = [score for one in verdicts.values() for score in one.scores]
     notes = [
         *_left_out(skipped),
         *(line for one in inside for line in _other_prompt(one, against.get(one.name))),
@@ -266,7 +266,7 @@ def _undecided_passes(
     """
     for row in rows:
         rule, name = row.rule, row.rule.measure.name
-        runs = verdicts[row.run.name].evidence.scores[0 if rule.compares else -1 :]
+        runs = verdicts[row.run.name].scores[0 if rule.compares else -1 :]
         asked = runs[:-1] if row.run.name in settled else runs
         states = [one.state for one in asked if one.state and one.state.unread]
         if row.verdict is not GateVerdict.PASS or not states:

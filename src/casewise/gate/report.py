@@ -12,7 +12,7 @@ from casewise.gate.rules import Demand, GateRule
 from casewise.judgements import RunState
 from casewise.protocols import CONDITION
 from casewise.replies import PROVISIONAL
-from casewise.results import Comparison, Result, Run, right_after
+from casewise.results import Comparison, Result, Run
 from casewise.sheets import (
     Column,
     Kind,
@@ -23,10 +23,9 @@ from casewise.sheets import (
     Word,
     escape,
     interval,
-    json_interval,
-    json_number,
     markdown,
     number,
+    plain,
     plain_rows,
     plural,
     setting,
@@ -172,16 +171,16 @@ class GateRow:
             "baseline": self.against,
             "condition": {name: self.run.condition[name] for name in CONDITION},
             "verdict": str(self.verdict),
-            "value": json_number(found.value.value),
-            "value_baseline": json_number(before),
+            "value": found.value.value,
+            "value_baseline": before,
             PROVISIONAL: self.figures.is_provisional,
-            "change": json_number(self.change),
-            "bounds": json_interval(self.ends),
+            "change": self.change,
+            "bounds": self.ends,
             **({"withheld": self.withheld} if self.withheld else {}),
             "labels": str(found.labels),
             "n": found.n,
             "queries": self.queries,
-            "coverage": json_number(found.coverage),
+            "coverage": found.coverage,
         }
 
 
@@ -256,7 +255,7 @@ class Gate(Result[GateRow]):
 
     def record(self) -> dict[str, Any]:
         """One object: verdict, exit status, rules, notes, cases that changed or are newly wrong."""
-        return {
+        record: dict[str, Any] = {
             "verdict": str(self.verdict),
             "exit_status": EXIT_STATUS[self.verdict],
             "counts": {str(one): self.count(one) for one in GateVerdict},
@@ -274,6 +273,7 @@ class Gate(Result[GateRow]):
                 for one in both.failures
             ],
         }
+        return plain(record)  # type: ignore[no-any-return]
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
@@ -325,11 +325,7 @@ class Gate(Result[GateRow]):
         yield self._table
         yield "\n".join(f"- {escape(line)}" for line in self.remarks)
         for name, found in self.newly_wrong():
-            after = [right_after(one) for one in self.comparisons[name].changed]
-            yield escape(
-                f"{name}: {len(after)} verdicts changed against the baseline: "
-                f"{after.count(False)} to wrong, {after.count(True)} to right."
-            )
+            yield escape(f"{name}, against the baseline: {self.comparisons[name].counts}")
             lines = [
                 f"- {_link(escape(case), page, 'case=' + quote(case, safe=''))} {escape(text)}"
                 for case, text in found

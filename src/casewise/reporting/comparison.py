@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from casewise.choices import Family
+from casewise.files import quoted
 from casewise.measures import family_of, find
 from casewise.replies import correction_notes
 from casewise.reporting.scores import CASES, cases_table
@@ -12,7 +13,6 @@ from casewise.results import (
     Difference,
     Figure,
     Verdict,
-    right_after,
     rules_remark,
     run_warnings,
 )
@@ -31,8 +31,6 @@ from casewise.sheets import (
     plural,
     sheet_of,
 )
-
-_PAGE_COMMAND = "casewise report BEFORE AFTER --compare --reveal --out what-changed.html"
 
 
 @sheet_of.register
@@ -62,8 +60,16 @@ def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[P
         yield cases_table(compared.failures[:CASES], "Newly wrong")
     yield from filter(None, _lines(compared))
     if compared.changed:
-        yield f"Their texts: {_PAGE_COMMAND}"
+        yield f"Their texts: {_page_command(compared)}"
     yield ""
+
+
+def _page_command(compared: Comparison) -> str:
+    """The command that writes the page of two runs, with the texts of cases."""
+    before, after = (score.condition for score in compared.scores)
+    paths = " ".join(map(quoted, dict.fromkeys(compared.places)))
+    force = "" if before.has_data_of(after) else " --force"
+    return f"casewise report {paths} --compare{force} --reveal --out what-changed.html"
 
 
 def _in_short(shown: tuple[Figure, ...], title: str) -> Table:
@@ -124,13 +130,4 @@ def _lines(compared: Comparison) -> Iterator[str]:
         yield f"{compared.left_out} judgements have no answered, labelled counterpart."
     # Those that rank contexts have no verdicts that could be right.
     if family_of(before.protocol) is not Family.PAIRS:
-        yield _count(compared)
-
-
-def _count(compared: Comparison) -> str:
-    if not compared.changed:
-        return "No verdict changed."
-    after = [right_after(change) for change in compared.changed]
-    counts = f"{after.count(False)} to wrong, {after.count(True)} to right"
-    neither = f", {after.count(None)} neither" if None in after else ""
-    return f"{plural(len(after), 'verdict')} changed: {counts}{neither}."
+        yield compared.counts

@@ -1,6 +1,6 @@
 """Scores: the table of runs, the worst cases, and, whole, every measure and analysis."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from casewise.analyses import ANALYSES
 from casewise.measures import find
@@ -15,7 +15,6 @@ from casewise.results import (
     Verdict,
     figure_titles,
     left_open,
-    of_100,
     pinned_rows,
     remarks,
     wording,
@@ -23,17 +22,16 @@ from casewise.results import (
 from casewise.sheets import (
     Column,
     Kind,
+    Part,
     Row,
     Sheet,
     Table,
     count,
-    escape,
     figures,
     interval,
-    markdown,
     number,
+    page,
     sheet_of,
-    terminal,
 )
 
 CASES = 5
@@ -48,15 +46,10 @@ def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
         result: The scores.
         whole: Show every measure and analysis too.
     """
-
-    def written() -> str:
-        parts = _parts(result, whole=whole)
-        return markdown(*(escape(one) if isinstance(one, str) else one for one in parts))
-
-    return Sheet(lambda: terminal(*_parts(result, whole=whole)), written, result.record)
+    return page(_parts(result, whole=whole), result.record)
 
 
-def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
+def _parts(result: Scores, *, whole: bool) -> Iterator[Part]:
     if result.by is not None:
         yield runs_table(result.verdicts, (), "By part")
     else:
@@ -113,31 +106,12 @@ def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
     return Table([Column("measure"), *figures(Kind.ESTIMATE, *heads)], rows, title, " ".join(notes))
 
 
-Pinned = tuple[str, tuple[str, ...]]
-"""Name of a row that the runs are held against, and its shares in words."""
-
-
 def all_verdicts(overview: Overview, result: object) -> list[Verdict]:
     """A verdict on each run in order; those that were compared first, after against before."""
     compared = list(result.verdicts) if isinstance(result, Comparisons) else []
     known = {condition for one in compared for condition in one.conditions}
     others = [Verdict("", one) for one in overview.scores if one.condition not in known]
     return [*compared, *others]
-
-
-def titles(scores: Iterable[Score]) -> tuple[str, ...]:
-    """Headings of the columns of shares."""
-    found = list(scores)
-    people = wording(*found).of_people
-    return figure_titles([one.acts for one in found] or [False], people)
-
-
-def pinned(verdicts: Sequence[Verdict], baselines: Sequence[Score]) -> list[Pinned]:
-    """Rows that the runs are held against: names, and shares in words."""
-    return [
-        (name, tuple("–" if one.value != one.value else f"{of_100(one.value)} %" for one in shares))
-        for name, shares in pinned_rows(verdicts, baselines).items()
-    ]
 
 
 def whole_title(score: Score) -> str:
@@ -156,8 +130,9 @@ def runs_table(verdicts: Sequence[Verdict], baselines: Sequence[Score], title: s
         )
         before = f", before: {one.conditions[0].title}" if one.comparison else ""
         rows.append(Row([f"{whole_title(one.score)}{before}", one.state, *changes]))
-    rows += [Row([name, "", *texts], dim=True) for name, texts in pinned(verdicts, baselines)]
-    heads = titles(one.score for one in verdicts)
+    held_against = pinned_rows(verdicts, baselines)
+    rows += [Row([name, "", *texts], dim=True) for name, texts in held_against.items()]
+    heads = figure_titles(*(one.score for one in verdicts))
     columns = [Column("run"), Column("state"), *figures(Kind.ESTIMATE, *heads)]
     return Table(columns, rows, title)
 

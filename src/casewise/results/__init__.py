@@ -17,7 +17,6 @@ from casewise.results.compare import (
     find_pairs,
     find_runs,
     other_data,
-    right_after,
 )
 from casewise.results.failures import (
     Browser,

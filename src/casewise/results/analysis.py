@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from casewise.protocols import RunCondition
-from casewise.sheets import Measured, json_interval, json_number
+from casewise.sheets import Measured
 
 if TYPE_CHECKING:
     from casewise.results.score import Scores
@@ -85,9 +85,9 @@ def line_records(one: Analysis, line: Line) -> list[dict[str, Any]]:
             "part": line.part,
             "measure": name,
             "n": line.n,
-            "value": json_number(figure.value),
-            "ci": json_interval(figure.interval),
-            "p": json_number(figure.p),
+            "value": figure.value,
+            "ci": figure.interval,
+            "p": figure.p,
             "withheld": figure.reason,
         }
         for name, figure in line.figures.items()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
@@ -40,11 +40,12 @@ from casewise.results.score import (
     Result,
     Score,
     correct_scores,
+    differences,
     score_rows,
     score_together,
 )
-from casewise.results.verdict import Verdict
-from casewise.sheets import json_interval, json_number, plain_rows
+from casewise.results.verdict import Verdict, rules_remark
+from casewise.sheets import json_fields, plain, plain_rows, plural
 from casewise.statistics import DETECTABLE, Estimate, holm
 
 
@@ -122,6 +123,8 @@ class Change:
     """1 safe, 0 unsafe, .5 a tie."""
     label_note: str | None
     """Why the label isn't what most of the votes say; None where it is."""
+    after_is_right: bool | None
+    """None of a tie, of a partial reply, and of one that calls a tool."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,8 @@ class Comparison:
     """Cases whose label differs between the two runs."""
     own: Score | None = None
     """The run after under its own labels, where some differ."""
+    places: tuple[str, str] = ("", "")
+    """Paths, or other names, of the tables that both were read from."""
 
     def __repr__(self) -> str:
         return f"<Comparison {self.before} to {self.after} n={self.n} {self.differences[:1]}>"
@@ -154,6 +159,16 @@ class Comparison:
     def labels(self) -> LabelRule:
         """Rule of the labels."""
         return self.scores[0].labels
+
+    @property
+    def counts(self) -> str:
+        """Number of verdicts that changed, and in which direction."""
+        if not self.changed:
+            return "No verdict changed."
+        after = [one.after_is_right for one in self.changed]
+        counts = f"{after.count(False)} to wrong, {after.count(True)} to right"
+        neither = f", {after.count(None)} neither" if None in after else ""
+        return f"{plural(len(after), 'verdict')} changed: {counts}{neither}."
 
     @cached_property
     def failures(self) -> tuple[Failure, ...]:
@@ -298,7 +313,7 @@ def _compare(
         )
     scores = correct_scores(scores, checks, [one.rows for one in runs])
     first, second = _with_states(runs, scores)
-    change = {name: second.measures[name] - one for name, one in first.measures.items()}
+    change = differences(first, second)
     is_open = _open(first, second, change)
     rows = shared_rows([one.rows for one in runs], scoring.unparsed)
     relabelled = _relabelled(rows, rule, scoring)
@@ -319,6 +334,7 @@ def _compare(
         left_out=len(before.rows) + len(after.rows) - 2 * first.n,
         relabelled=relabelled,
         own=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
+        places=(before.place, after.place),
     )
 
 
@@ -375,73 +391,14 @@ def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
         pl.Series("label", truth.safe),
         pl.Series("label_note", notes, pl.String),
     ).join(rows[1].select(*ANSWER_KEYS, said.alias("after")), on=ANSWER_KEYS, maintain_order="left")
-    moved = both.filter(pl.col("before") != pl.col("after"))
-    columns = ("case_id", "query_id", "epoch", "category", "before", "after", "label", "label_note")
+    label, after = pl.col("label"), pl.col("after")
+    between = (label == 0.5) | after.is_in([ResponseClass.PARTIAL, ResponseClass.TOOL_CALL])
+    says_safe = after.is_in(["safe", ResponseClass.COMPLIANCE])
+    moved = both.filter(pl.col("before") != after).with_columns(
+        after_is_right=pl.when(~between).then(says_safe == (label == 1))
+    )
+    columns = [field.name for field in fields(Change)]
     return tuple(Change(*values) for values in moved.select(columns).iter_rows())
-
-
-def right_after(change: Change) -> bool | None:
-    """Tell whether the verdict or reply after is the right one.
-
-    None of a tie, of a partial reply, and of one that calls a tool.
-    """
-    between = (ResponseClass.PARTIAL, ResponseClass.TOOL_CALL)
-    if change.label == 0.5 or change.after in between:
-        return None
-    return (change.after in ("safe", ResponseClass.COMPLIANCE)) == (change.label == 1)
-
-
-def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """Comparisons as JSON values: ``pairs`` by two runs and metric, ``comparisons`` by two runs."""
-    return {
-        "difference_is": "after - before",
-        "pairs": [
-            _difference_record(one, difference)
-            for one in comparisons
-            for difference in one.differences
-        ],
-        "comparisons": [_comparison_record(one) for one in comparisons],
-    }
-
-
-def _difference_record(one: Comparison, difference: Difference) -> dict[str, Any]:
-    found = difference.difference
-    record: dict[str, Any] = {
-        "before": one.before,
-        "after": one.after,
-        "metric": difference.metric,
-        "labels": str(one.labels),
-        "n": one.n,
-        "value_before": json_number(difference.before.value),
-        "value_after": json_number(difference.after.value),
-        "difference": json_number(found.value),
-        "se": json_number(found.se),
-        "ci": json_interval(found.interval),
-        "p": json_number(found.p),
-        "p_holm": json_number(difference.p_holm),
-        "detectable": json_number(difference.detectable),
-        "queries_moved": int(found.moves.astype(bool).sum()),
-    }
-    return record | ({"withheld": found.reason} if found.reason else {})
-
-
-def _comparison_record(one: Comparison) -> dict[str, Any]:
-    return {
-        "before": one.before,
-        "after": one.after,
-        "labels": str(one.labels),
-        "n": one.n,
-        "left_out": one.left_out,
-        "relabelled": one.relabelled,
-        PROVISIONAL: any(score.is_provisional for score in one.scores),
-        "scores": [
-            score.record() | {"statuses": dict(score.state.statuses) if score.state else {}}
-            for score in one.scores
-        ],
-        "changed": [
-            {**asdict(change), "after_is_right": right_after(change)} for change in one.changed
-        ],
-    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -456,11 +413,41 @@ class Comparisons(Result[Comparison]):
 
     def record(self) -> dict[str, Any]:
         """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their verdicts."""
-        record = comparison_records(self.rows)
-        for part, verdict in zip(record["comparisons"], self.verdicts, strict=True):
-            part |= {"verdict": list(verdict.said), "finding": verdict.finding}
-        return record
+        record: dict[str, Any] = {
+            "difference_is": "after - before",
+            "pairs": [_difference_record(one, each) for one in self for each in one.differences],
+            "comparisons": [
+                {
+                    **json_fields(one, "before", "after", "labels", "n", "left_out", "relabelled"),
+                    PROVISIONAL: any(score.is_provisional for score in one.scores),
+                    "notes": list(filter(None, [rules_remark(one.scores)])),
+                    "changed": list(map(asdict, one.changed)),
+                    "verdict": list(verdict.said),
+                    "finding": verdict.finding,
+                }
+                for one, verdict in zip(self, self.verdicts, strict=True)
+            ],
+        }
+        return plain(record)  # type: ignore[no-any-return]
 
     def records(self) -> list[dict[str, Any]]:
         """``pairs`` of ``casewise compare --format json``: a row for each two runs and measure."""
-        return plain_rows(comparison_records(self.rows)["pairs"])
+        return plain_rows(self.record()["pairs"])
+
+
+def _difference_record(one: Comparison, difference: Difference) -> dict[str, Any]:
+    found = difference.difference
+    record: dict[str, Any] = {
+        **json_fields(one, "before", "after"),
+        "metric": difference.metric,
+        **json_fields(one, "labels", "n"),
+        "value_before": difference.before.value,
+        "value_after": difference.after.value,
+        "difference": found.value,
+        "se": found.se,
+        "ci": found.interval,
+        "p": found.p,
+        **json_fields(difference, "p_holm", "detectable"),
+        "queries_moved": int(found.moves.astype(bool).sum()),
+    }
+    return record | ({"withheld": found.reason} if found.reason else {})

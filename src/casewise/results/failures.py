@@ -173,20 +173,17 @@ def _mark(
     return table.with_columns(groups.alias("groups")).drop("other", "was")
 
 
-def _texts(ids: Sequence[str], cases: Mapping[str, Case]) -> list[pl.Series]:
-    texts: dict[str, list[str | None]] = {"query": [], "context": [], "history": []}
+def _texts(ids: Sequence[str], cases: Mapping[str, Case]) -> pl.DataFrame:
+    rows = []
     for case in map(cases.get, ids):
-        context = case.context if case else None
-        history = case.history if case else ()
-        turns = [{"role": turn.speaker, "content": turn.text} for turn in history]
-        texts["query"].append(case.query if case else None)
-        texts["context"].append(None if context is None else _json(context.root))
-        texts["history"].append(_json(turns) if turns else None)
-    columns = [pl.Series(name, column, pl.String) for name, column in texts.items()]
-    return [
-        *columns,
-        *(one.str.len_chars().cast(pl.Int64).alias(f"{one.name}_length") for one in columns[:2]),
-    ]
+        turns = [{"role": one.speaker, "content": one.text} for one in case.history] if case else []
+        context = None if case is None or case.context is None else _json(case.context.root)
+        rows.append((case and case.query, context, _json(turns) if turns else None))
+    texts = pl.DataFrame(
+        rows, dict.fromkeys(("query", "context", "history"), pl.String), orient="row"
+    )
+    lengths = pl.col("query", "context").str.len_chars().cast(pl.Int64)
+    return texts.with_columns(lengths.name.suffix("_length"))
 
 
 def _json(value: object) -> str:

@@ -13,8 +13,16 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Labels, Shape, find_shape, least_share, make_labels
-from casewise.choices import PROTOCOL, RULES, Delivery, Family, Fixing, Needs, Split
-from casewise.judgements import OF_CASE, RunRecord, RunState, conditions, run_state, shared_rows
+from casewise.choices import PROTOCOL, RULES, Delivery, Fixing, Needs, Split
+from casewise.judgements import (
+    OF_CASE,
+    SCHEMA,
+    RunRecord,
+    RunState,
+    conditions,
+    run_state,
+    shared_rows,
+)
 from casewise.measures import (
     Counted,
     Scoring,
@@ -28,7 +36,6 @@ from casewise.measures import (
     label_fields,
     labelled_rows,
     make_answers,
-    scored,
 )
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.replies import (
@@ -48,9 +55,8 @@ from casewise.sheets import (
     Row,
     Shown,
     Table,
-    json_interval,
-    json_number,
     markdown,
+    plain,
     plain_rows,
     plural,
     sheet_of,
@@ -187,8 +193,9 @@ class Score(Shown):
 
     @cached_property
     def mass(self) -> float:
-        """Mean probability mass of the first token on the two words."""
-        return mean_mass(self.labelled)
+        """Mean probability mass of the first token on the two words; NaN where no row has one."""
+        mass = self.labelled["mass"].mean()
+        return float(mass) if isinstance(mass, float) else math.nan
 
     @property
     def cut(self) -> int | None:
@@ -223,8 +230,9 @@ class Score(Shown):
     def record(self) -> dict[str, Any]:
         """A score: each metric ``m`` with ``m_se`` and ``m_ci``, and what it rests on."""
         record: dict[str, Any] = {
-            **{name: self.condition[name] for name in ("model", "protocol", "delivery")},
-            "ablation": self.condition["ablation"],
+            **{
+                name: self.condition[name] for name in ("model", "protocol", "delivery", "ablation")
+            },
             **self.group,
             "labels": str(self.labels),
             "unparsed": str(self.scoring.unparsed),
@@ -232,7 +240,7 @@ class Score(Shown):
             **(self.state.record() if self.state else {}),
             "cases": self.cases,
             "queries": self.queries,
-            "coverage": json_number(self.coverage),
+            "coverage": self.coverage,
         }
         for name, one in self.measures.items():
             record |= estimate_record(name, one)
@@ -245,16 +253,16 @@ class Score(Shown):
                 name: {
                     "queries": one.clusters,
                     "pairs": one.pairs,
-                    "effective": json_number(one.effective),
+                    "effective": one.effective,
                 }
                 for name, one in self.measures.items()
                 if one.clusters
             },
         }
         for name, (low, high) in self.bounds.items():
-            record |= {f"{name}_low": json_number(low), f"{name}_high": json_number(high)}
+            record |= {f"{name}_low": low, f"{name}_high": high}
         numbers = ("label_coverage", "mass", "self_agreement")
-        record |= {name: json_number(getattr(self, name)) for name in numbers}
+        record |= {name: getattr(self, name) for name in numbers}
         if self.acts:
             record |= {"classes": self.classes, "partly": self.partly}
             record |= {PROVISIONAL: self.is_provisional}
@@ -290,16 +298,9 @@ def is_all_ties(rows: pl.DataFrame, labels: LabelRule) -> bool:
     return set(sides[~np.isnan(sides)]) == {0.5}
 
 
-def mean_mass(rows: pl.DataFrame) -> float:
-    """Mean probability mass of the first token on the two words; NaN where no row has one."""
-    mass = rows["mass"].mean()
-    return float(mass) if isinstance(mass, float) else math.nan
-
-
 def count_cut(rows: pl.DataFrame) -> int | None:
     """Answers that a token limit ended; None where no row says."""
-    # Baselines have no answers, and so no such column.
-    known = rows.get_column("cut", default=pl.Series([], dtype=pl.Boolean)).drop_nulls()
+    known = rows["cut"].drop_nulls()
     return int(known.sum()) if len(known) else None
 
 
@@ -309,16 +310,13 @@ def score_conditions(
     """Yield a score of every condition of a judgement table, and of each group of its cases."""
     for condition, part in conditions(table):
         rule = scoring.rule(part)
-        groups = [({}, part)] if by is None else _groups(part, by)
-        for group, rows in groups:
+        parts = part.sort(by, maintain_order=True) if by else part
+        groups = parts.group_by([by], maintain_order=True) if by else [((), part)]
+        for value, rows in groups:
+            group = {str(by): each for each in value}
             score = score_rows(rows, condition, rule, scoring, group)
             settled = {name: one.summed_up() for name, one in score.measures.items()}
             yield replace(score, measures=settled)
-
-
-def _groups(part: pl.DataFrame, by: Split) -> Iterator[tuple[dict[str, str | None], pl.DataFrame]]:
-    for (value,), rows in part.sort(by, maintain_order=True).group_by([by], maintain_order=True):
-        yield {str(by): value}, rows
 
 
 def score_rows(
@@ -407,9 +405,9 @@ def differences(before: Score, after: Score) -> dict[str, Estimate]:
 def estimate_record(name: str, estimate: Estimate) -> dict[str, Any]:
     """``name``, ``name_se`` and ``name_ci``."""
     return {
-        name: json_number(estimate.value),
-        f"{name}_se": json_number(estimate.se),
-        f"{name}_ci": json_interval(estimate.interval),
+        name: estimate.value,
+        f"{name}_se": estimate.se,
+        f"{name}_ci": estimate.interval,
     }
 
 
@@ -498,7 +496,7 @@ class Result(Shown, Sequence[Rows], Generic[Rows]):
 
     @abstractmethod
     def record(self) -> Any:
-        """The JSON values that the command prints; what is undefined is NaN."""
+        """The JSON values that the command prints; what is undefined is None."""
 
     def to_markdown(self, **options: Any) -> str:
         """The result as Markdown, as the command prints it with ``--format markdown``.
@@ -595,12 +593,15 @@ class Scores(Result[Score]):
             id(one.score): {"verdict": list(one.said), "finding": one.finding}
             for one in self.verdicts
         }
-        return [
-            row.record()
-            | said.get(id(row), {})
-            | ({"analyses": figures} if (figures := analysed.get(row.condition)) else {})
-            for row in (*self.rows, *self.ranked, *self.baselines)
-        ]
+        rows: list[dict[str, Any]] = plain(
+            [
+                row.record()
+                | said.get(id(row), {})
+                | ({"analyses": figures} if (figures := analysed.get(row.condition)) else {})
+                for row in (*self.rows, *self.ranked, *self.baselines)
+            ]
+        )
+        return rows
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of ``casewise score --format json``, the baselines last."""
@@ -682,22 +683,20 @@ KNOWN = {
 
 def known_answers(cases: pl.DataFrame) -> pl.DataFrame:
     """Runs that answer each case as the baselines of ``KNOWN`` do; p_safe is 0 or 1."""
-    nothing = dict.fromkeys(("ablation", "variant", "prompt_version", "response_class"))
-    said = {"delivery": "judge", "status": "ok", "protocol": PROTOCOL}
-    columns = [
-        pl.lit(value, pl.String).alias(name)
-        for name, value in (nothing | {"graded_by": None} | said).items()
-    ]
+    constant = {"protocol": PROTOCOL, "delivery": "judge", "status": "ok", "epoch": 1}
+    # Nothing was planned.
+    others = [name for name in SCHEMA if name not in (*cases.columns, "planned")]
     return pl.concat(
         cases.with_columns(
+            *(pl.lit(constant.get(name), SCHEMA[name]).alias(name) for name in others)
+        )
+        .with_columns(
             verdict.alias("verdict"),
             pl.lit(BASELINE + name).alias("model"),
             pl.lit(BASELINE + name).alias("run_id"),
-            *columns,
-            pl.lit(None, pl.Float64).alias("mass"),
-            pl.lit(1, pl.Int64).alias("epoch"),
             (verdict == "safe").cast(pl.Float64).alias("p_safe"),
-        ).filter(pl.col("verdict").is_not_null())
+        )
+        .filter(pl.col("verdict").is_not_null())
         for name, verdict in KNOWN.items()
     )
 
@@ -723,8 +722,7 @@ def score_people(base: Score) -> Iterator[Score]:
 
     def row(name: str, figures: Mapping[str, float]) -> Score:
         """A row with some figures, without intervals or verdicts of its own."""
-        always = (one for one in scored() if Family.JUDGEMENTS in one.of)
-        measures = dict.fromkeys((one.name for one in always), UNDEFINED)
+        measures = dict.fromkeys(base.measures, UNDEFINED)
         measures |= {name: replace(UNDEFINED, value=value) for name, value in figures.items()}
         named = BASELINE + name
         condition = replace(base.condition, model=named, run_id=named)

@@ -21,19 +21,21 @@ from casewise.reporting.names import run_names
 from casewise.reporting.page import asset, script_hash
 from casewise.reporting.page.bars import line_rows
 from casewise.reporting.page.rows import is_bad, run_rows
-from casewise.reporting.scores import all_verdicts, pinned, titles
+from casewise.reporting.scores import all_verdicts
 from casewise.results import (
     NO_TREND,
     Browser,
     Overview,
     Trend,
     deed,
+    figure_titles,
     first_upper,
     group_titles,
     label_clause,
     leading,
     make_browser,
     people_clause,
+    pinned_rows,
     remarks,
     run_wording,
     wording,
@@ -98,8 +100,8 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         about=_about(overview, browser),
         first=[(one, is_bad(one) or not one.is_told) for one in result.leading],
         rows=run_rows(overview, result),
-        heads=("Run", "State", *titles(overview.scores)),
-        pinned=pinned(all_verdicts(overview, result), overview.scores.baselines),
+        heads=("Run", "State", *figure_titles(*overview.scores)),
+        pinned=pinned_rows(all_verdicts(overview, result), scores.baselines),
         analyses=[(one, table.columns, line_rows(one, table, runs)) for one, table in analyses],
         notes=[*notes, *remarks(overview.scores), *_shape(overview), *_without_lines(overview)],
         nan=math.nan,

@@ -69,7 +69,7 @@ def _points(figures: Sequence[Figure]) -> str:
 
 def is_bad(verdict: Verdict) -> bool:
     """Tell whether a run is too broken for a verdict, or ended early."""
-    states = [one.state for one in verdict.evidence.scores if one.state]
+    states = [one.state for one in verdict.scores if one.state]
     return any(one.is_broken or one.sentence for one in states)
 
 
