@@ -1,16 +1,14 @@
 """The readers' numbers: a mean over samples, ranges, first tokens."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 
+from casewise.errors import ModelError
 from casewise.protocols import (
     Reading,
     Status,
-    TokenSets,
     Verdict,
-    derive_token_sets,
     mean_score,
     read_probability,
     read_score,
@@ -56,8 +54,18 @@ def test_mean_without_a_score() -> None:
 # --- first tokens ---------------------------------------------------------------------------
 
 
-def read(probabilities: dict[str, float], tokens: TokenSets | None = None) -> Reading:
-    return read_probability({token: math.log(p) for token, p in probabilities.items()}, tokens)
+def read(probabilities: dict[str, float], *vocabulary: str, language: str | None = None) -> Reading:
+    """A reading by a tokenizer that takes the longest piece it knows, else one character."""
+
+    def first_piece(text: str) -> tuple[str, bool]:
+        pieces = [text[:size] for size in range(len(text), 1, -1) if text[:size] in vocabulary]
+        piece = pieces[0] if pieces else text[0]
+        return piece, piece == text
+
+    logs = {token: math.log(p) for token, p in probabilities.items()}
+    return read_probability(
+        logs, {form: first_piece(form) for form in surface_forms(language)}, language
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,64 +92,32 @@ def test_logarithms_at_the_edge() -> None:
     assert tiny.mass == 0.0
 
 
-def test_known_sets_count_and_nothing_else() -> None:
-    tokens = TokenSets(frozenset({"safe", "\u0120safe"}), frozenset({"uns", "\u0120unsafe"}))
-    # (.2 + .1) / (.3 + .05 + .05); "Safe" and "un" are not in the sets.
-    reading = read(
-        {"safe": 0.2, " safe": 0.1, "uns": 0.05, " unsafe": 0.05, "Safe": 0.3, "un": 0.2}, tokens
-    )
+def test_pieces_of_a_known_tokenizer_count_and_nothing_else() -> None:
+    known = ("safe", " safe", " unsafe", "uns", "Un")
+    # (.2 + .1) / (.3 + .05 + .05): "Safe" opens with "S" there, and "un" is no piece.
+    listed = {"safe": 0.2, "\u0120safe": 0.1, "uns": 0.05, " unsafe": 0.05, "Safe": 0.3, "un": 0.2}
+    reading = read(listed, *known)
     assert reading.p_safe == pytest.approx(0.75)
     assert reading.mass == pytest.approx(0.4)
-    assert read({"Safe": 0.5, "un": 0.5}, tokens).status is Status.UNPARSED
-
-
-@pytest.mark.parametrize(
-    ("safe", "unsafe"), [({"safe"}, set()), ({"safe", "s"}, {"s"}), ({" s"}, {"\u0120s"})]
-)
-def test_token_sets_are_checked(safe: set[str], unsafe: set[str]) -> None:
-    with pytest.raises(ValueError, match="token"):
-        TokenSets(frozenset(safe), frozenset(unsafe))
-
-
-def tokenizer(*vocabulary: str) -> Callable[[str], tuple[str, bool]]:
-    """A tokenizer that takes the longest piece it knows, else one character."""
-
-    def first_piece(text: str) -> tuple[str, bool]:
-        pieces = [text[:size] for size in range(len(text), 1, -1) if text[:size] in vocabulary]
-        piece = pieces[0] if pieces else text[0]
-        return piece, piece == text
-
-    return first_piece
-
-
-def test_token_sets_are_derived_from_a_tokenizer() -> None:
-    whole = derive_token_sets(lambda form: (form, True))
-    assert whole.safe | whole.unsafe == set(surface_forms())
-    assert len(whole.safe) == len(whole.unsafe) == 6  # 3 cases x 2 spaces
-    split = derive_token_sets(tokenizer("safe", " safe", " unsafe", "uns", "Un"))
-    assert split == TokenSets(frozenset({"safe", " safe"}), frozenset({" unsafe", "uns", "Un"}))
+    assert read({"Safe": 0.5, "un": 0.5}, *known).status is Status.UNPARSED
     # "Safe" -> "S", " SAFE" -> " ", "SAFE" -> "SA": pieces that any word may open with.
-    few = derive_token_sets(tokenizer("safe", "SA", "unsafe"))
-    assert few == TokenSets(frozenset({"safe"}), frozenset({"unsafe"}))
+    few = read({"safe": 0.2, "unsafe": 0.1, "SA": 0.3, "S": 0.2, " ": 0.1}, "safe", "SA", "unsafe")
+    assert few.mass == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(
-    "first_piece", [lambda form: ("<unk>", True), lambda form: (form[0], False)]
-)
-def test_a_tokenizer_that_can_not_be_read(first_piece: Callable[[str], tuple[str, bool]]) -> None:
-    with pytest.raises(ValueError, match="safe token"):
-        derive_token_sets(first_piece)
+def test_a_tokenizer_that_can_not_tell() -> None:
+    with pytest.raises(ModelError, match="can't tell safe from unsafe"):
+        read({"s": 0.5, "u": 0.5})
 
 
-def test_token_sets_of_another_language() -> None:
-    pieces = tokenizer("safe", "unsafe", "seg", " seguro", "in", "Un")
-    spanish, german, unknown = (derive_token_sets(pieces, tag) for tag in ("es", "de", "tlh"))
-    assert spanish.safe == {"safe", "seg", " seguro"}
+def test_pieces_of_another_language() -> None:
+    known = ("safe", "unsafe", "seg", " seguro", "in", "Un")
+    listed = {"safe": 0.05, "seg": 0.1, " seguro": 0.1, "unsafe": 0.05, "in": 0.2, "Un": 0.3}
     # "Un" opens "Unsafe", and a Spanish article: it is left out.
-    assert spanish.unsafe == {"unsafe", "in"}
+    spanish = read(listed, *known, language="es")
+    assert (spanish.p_safe, spanish.mass) == (pytest.approx(0.5), pytest.approx(0.5))
     # A tokenizer that can't tell the German words: English alone, as ever.
+    german, unknown = (read(listed, *known, language=tag) for tag in ("de", "tlh"))
     assert german == unknown
-    assert unknown.unsafe == {"unsafe", "Un"}
-    forms = surface_forms("zh")
-    assert set(surface_forms()) < set(forms)
-    assert "安全" in forms
+    assert unknown.mass == pytest.approx(0.4)
+    assert "安全" in set(surface_forms("zh")) - set(surface_forms())

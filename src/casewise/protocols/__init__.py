@@ -29,8 +29,6 @@ from casewise.protocols.ladder import (
 )
 from casewise.protocols.probability import (
     LOW_MASS,
-    TokenSets,
-    derive_token_sets,
     read_probability,
     surface_forms,
 )

@@ -8,12 +8,13 @@ much the share means.
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from casewise.choices import Sampling
+from casewise.errors import ModelError
 from casewise.protocols.protocol import Answer, Protocol, Question, Stop, to_number
 from casewise.protocols.types import Reading, Status, Verdict
 from casewise.protocols.words import ENGLISH, TRANSLATED, WORDS, Word, other_words
@@ -27,36 +28,6 @@ MAX_LOGPROB = 1e-3
 
 _CASES: tuple[Callable[[str], str], ...] = (str.lower, str.capitalize, str.upper)
 _SPACES = ("", " ")
-_SIDES = (Verdict.SAFE, Verdict.UNSAFE)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSets:
-    """The first tokens of a safe and of an unsafe answer, for one tokenizer.
-
-    The space markers of vocabularies (U+0120, U+2581) count as spaces.
-
-    Raises:
-        ValueError: A set is empty, or a token is in both.
-    """
-
-    safe: frozenset[str]
-    """Tokens that open a safe answer."""
-    unsafe: frozenset[str]
-    """Tokens that open an unsafe answer."""
-
-    @property
-    def sides(self) -> Mapping[Verdict, Collection[str]]:
-        """The tokens of each verdict, with plain spaces."""
-        tokens = zip(_SIDES, (self.safe, self.unsafe), strict=True)
-        return {side: {*map(_plain_token, of_side)} for side, of_side in tokens}
-
-    def __post_init__(self) -> None:
-        safe, unsafe = map(set, self.sides.values())
-        if not safe or not unsafe:
-            raise ValueError("TokenSets needs at least one safe token and one unsafe token")
-        if both := safe & unsafe:
-            raise ValueError(f"a token opens a safe answer or an unsafe one, found both: {both}")
 
 
 def surface_forms(language: str | None = None) -> tuple[str, ...]:
@@ -68,45 +39,64 @@ def surface_forms(language: str | None = None) -> tuple[str, ...]:
     return tuple(form for word in words for form in _spelled(word.text))
 
 
-def derive_token_sets(
-    first_piece: Callable[[str], tuple[str, bool]], language: str | None = None
-) -> TokenSets:
-    """The token sets of a known tokenizer.
+def read_probability(
+    logprobs: Mapping[str, float],
+    pieces: Mapping[str, tuple[str, bool]] | None = None,
+    language: str | None = None,
+) -> Reading:
+    """P(safe) from the first token of an answer.
 
     Args:
-        first_piece: The first token of a text, and whether it is the only one. It is asked for
-            each of ``surface_forms``.
+        logprobs: Natural-log probability of each token text, all of the vocabulary or the top
+            few. -inf is a probability of 0. The space markers of vocabularies (U+0120, U+2581)
+            count as spaces.
+        pieces: First token of each of ``surface_forms``, and whether it is the whole form. Whole
+            words count, and of the spellings that the tokenizer splits their first pieces, as far
+            as these belong to one word only ("un", "uns", "unsa", "unsaf"; "saf"). Where the
+            tokenizer is not known, each spelling's longest listed piece is taken.
         language: Another language that the answer may be in. Its words count if both verdicts can
-            be told by their first tokens; of English whole words count then.
+            be told by their first tokens; of English whole words count then, since its pieces open
+            words of other languages.
 
     Returns:
-        Whole words, and for the spellings that the tokenizer splits their first pieces, as far
-        as these belong to one word only ("un", "uns", "unsa", "unsaf"; "saf").
+        ``ok`` with p_safe = P(safe) / (P(safe) + P(unsafe)), 0..1, the verdict (safe above 0.5) and
+        the mass P(safe) + P(unsafe), 0..1; see ``LOW_MASS``. Where only one word is listed, p_safe
+        is exactly 0 or 1: an upper bound on the certainty, since the other fell off the list.
+        ``unparsed`` if neither is listed, if both have probability 0, or if a number that counts is
+        NaN or above 0.
 
     Raises:
-        ValueError: The first token can't tell one of the words from other text; such a model
-            needs another protocol.
+        ModelError: The first token can't tell one of the words from other text.
     """
-    sides = _sets(first_piece, language)
-    return TokenSets(*map(frozenset, sides.values()))
-
-
-def _sets(
-    first_piece: Callable[[str], tuple[str, bool]], language: str | None, *, guessed: bool = False
-) -> Mapping[Verdict, set[str]]:
-    """The tokens that open each verdict; English ones alone where another language's don't tell.
-
-    Args:
-        first_piece: As of ``derive_token_sets``.
-        language: Another language that the answer may be in.
-        guessed: True if the tokenizer is not known, and a word may be missing from the list.
-    """
-    others = {side: {*_openings(word, first_piece)} for side, word in other_words(language).items()}
-    told = bool(others) and (guessed or all(others.values()))
-    return {
-        side: {*_openings(word, first_piece, whole=told), *(others[side] if told else ())}
+    listed = [(_plain_token(token), logprob) for token, logprob in logprobs.items()]
+    find = partial(_longest_listed, {token for token, _ in listed})
+    others = other_words(language)
+    first = pieces.__getitem__ if pieces is not None else find
+    theirs = {side: {*_openings(word, first)} for side, word in others.items()}
+    told = bool(others) and (pieces is None or all(theirs.values()))
+    tokens = {
+        side: {*_openings(word, first, whole=told), *(theirs[side] if told else ())}
         for side, word in WORDS[ENGLISH].items()
     }
+    if pieces is not None and not all(tokens.values()):
+        raise ModelError("its first token can't tell safe from unsafe: choose another protocol")
+    safe, unsafe = (
+        [logprob for token, logprob in listed if token in tokens[side]] for side in Verdict
+    )
+    if not all(logprob <= MAX_LOGPROB for logprob in (*safe, *unsafe)):
+        return Reading.unparsed()
+    above, below = (float(np.logaddexp.reduce(side)) for side in (safe, unsafe))
+    if above == below == -math.inf:
+        return Reading.unparsed()
+    # Without overflow.
+    ratio = math.exp(-abs(above - below))
+    p_safe = (1 if above >= below else ratio) / (1 + ratio)
+    mass = min(math.exp(np.logaddexp(above, below)), 1.0)
+    return replace(_of_p_safe(p_safe), mass=mass)
+
+
+def _of_p_safe(p_safe: float) -> Reading:
+    return Reading(Status.OK, Verdict.SAFE if p_safe > 0.5 else Verdict.UNSAFE, p_safe)
 
 
 def _openings(
@@ -115,50 +105,11 @@ def _openings(
     """The first tokens of a word's spellings, as far as they tell it; or whole words alone."""
     for form in _spelled(word.text):
         piece, is_whole = first_piece(form)
+        piece = _plain_token(piece)
         # This keeps out what every text may begin with: a lone space, an unknown token.
         usable = (word.text,) if is_whole else () if whole else word.pieces
-        if _plain_token(piece).strip().lower() in usable:
+        if piece.strip().lower() in usable:
             yield piece
-
-
-def read_probability(
-    logprobs: Mapping[str, float], tokens: TokenSets | None = None, language: str | None = None
-) -> Reading:
-    """P(safe) from the first token of an answer.
-
-    Args:
-        logprobs: Natural-log probability of each token text, all of the vocabulary or the top
-            few. -inf is a probability of 0.
-        tokens: The tokenizer's own sets, if it is known. Otherwise whole words count; and for a
-            spelling whose whole word is not listed, its longest listed piece.
-        language: Another language that the answer may be in, where the tokenizer is not known; of
-            English whole words count then, since its pieces open words of other languages.
-
-    Returns:
-        ``ok`` with p_safe = P(safe) / (P(safe) + P(unsafe)), 0..1, the verdict (safe above 0.5) and
-        the mass P(safe) + P(unsafe), 0..1; see ``LOW_MASS``. Where only one word is listed, p_safe
-        is exactly 0 or 1: an upper bound on the certainty, since the other fell off the list.
-        ``unparsed`` if neither is listed, if both have probability 0, or if a number that counts is
-        NaN or above 0. Never raises.
-    """
-    listed = [(_plain_token(token), logprob) for token, logprob in logprobs.items()]
-    find = partial(_longest_listed, {token for token, _ in listed})
-    sets = tokens.sides if tokens else _sets(find, language, guessed=True)
-    counted = {
-        side: [logprob for token, logprob in listed if token in words]
-        for side, words in sets.items()
-    }
-    if not all(logprob <= MAX_LOGPROB for side in counted.values() for logprob in side):
-        return Reading.unparsed()
-    safe, unsafe = (float(np.logaddexp.reduce(counted[side])) for side in _SIDES)
-    if safe == unsafe == -math.inf:
-        return Reading.unparsed()
-    # Without overflow.
-    ratio = math.exp(-abs(safe - unsafe))
-    p_safe = (1 if safe >= unsafe else ratio) / (1 + ratio)
-    verdict = Verdict.SAFE if p_safe > 0.5 else Verdict.UNSAFE
-    mass = min(math.exp(np.logaddexp(safe, unsafe)), 1.0)
-    return Reading(Status.OK, verdict, p_safe, mass=mass)
 
 
 def _plain_token(token: str) -> str:
@@ -204,9 +155,7 @@ class Probability(Protocol):
             return Reading.refused()
         if answer.logprobs is None or answer.stop is Stop.WINDOW:
             return Reading.unparsed()
-        pieces, language = answer.pieces, question.language
-        tokens = derive_token_sets(pieces.__getitem__, language) if pieces is not None else None
-        return read_probability(answer.logprobs, tokens, language)
+        return read_probability(answer.logprobs, answer.pieces, question.language)
 
     def is_cut(self, answers: Sequence[Answer]) -> bool:
         """Tell whether the model's window left no room for an answer."""
@@ -215,9 +164,7 @@ class Probability(Protocol):
     def read_published(self, answer: str | float) -> Reading:
         """Read a probability: safe above .5."""
         p_safe = to_number(answer)
-        if not 0 <= p_safe <= 1:
-            return Reading.unparsed()
-        return Reading(Status.OK, Verdict.SAFE if p_safe > 0.5 else Verdict.UNSAFE, p_safe)
+        return _of_p_safe(p_safe) if 0 <= p_safe <= 1 else Reading.unparsed()
 
 
 protocol = Probability()
