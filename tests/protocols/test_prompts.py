@@ -19,9 +19,9 @@ from casewise.protocols import (
     find_protocol,
     load_prompts,
     other_words,
-    read_binary,
-    read_score,
 )
+from casewise.protocols.binary import read_binary
+from casewise.protocols.score import read_score
 
 CONTEXT = {"sender": {"platform_type": "a forum"}}
 BINARY, SCORE, PROBABILITY = map(find_protocol, ("binary", "score", "probability"))

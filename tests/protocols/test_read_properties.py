@@ -11,13 +11,10 @@ from conftest import QUADRATIC
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from casewise.protocols import (
-    Status,
-    Verdict,
-    read_binary,
-    read_probability,
-    read_score,
-)
+from casewise.protocols import Status, Verdict
+from casewise.protocols.binary import read_binary
+from casewise.protocols.probability import read_probability
+from casewise.protocols.score import read_score
 
 # Pieces that steer the readers, so that random texts reach their corners.
 PIECES = [

@@ -5,15 +5,9 @@ import math
 import pytest
 
 from casewise.errors import ModelError
-from casewise.protocols import (
-    Reading,
-    Status,
-    Verdict,
-    mean_score,
-    read_probability,
-    read_score,
-    surface_forms,
-)
+from casewise.protocols import Reading, Status, Verdict, surface_forms
+from casewise.protocols.probability import read_probability
+from casewise.protocols.score import mean_score, read_score
 
 INF, NAN = math.inf, math.nan
 SAFE, UNSAFE = Verdict.SAFE, Verdict.UNSAFE

@@ -14,14 +14,8 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-from casewise.protocols import (
-    Graded,
-    Reading,
-    find_protocol,
-    read_cut_step,
-    read_probability,
-    read_reply,
-)
+from casewise.protocols import Graded, Reading, find_protocol, read_cut_step, read_reply
+from casewise.protocols.probability import read_probability
 
 TEXT = (ROOT / "tests/data/readings.jsonl").read_text("utf-8")
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in TEXT.split("\n") if line]

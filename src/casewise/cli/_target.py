@@ -1,6 +1,5 @@
 """``casewise target check``: one harmless message to a bot of one's own."""
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from casewise.models import TargetCheck
 
 UNREAD = 1
-MOST_ARGUMENTS = 200
-"""Characters shown of a tool call's arguments."""
 HELLO = "Hello! What can you help me with?"
 
 
@@ -73,11 +70,6 @@ def _shown(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _arguments(arguments: dict[str, Any]) -> str:
-    text = json.dumps(arguments, ensure_ascii=False)
-    return text if len(text) <= MOST_ARGUMENTS else f"{text[: MOST_ARGUMENTS - 3]}..."
-
-
 def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
     """Fields of the request, the answer and its reading, without empty ones."""
     seen, answer = found.exchange, found.answer
@@ -94,10 +86,6 @@ def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
         usage = answer.usage
         read = {
             "reply": answer.completion,
-            "tool_calls": [
-                f"{call.function}({_arguments(call.arguments)})"
-                for call in answer.message.tool_calls or []
-            ],
             "refused": answer.stop_reason == "content_filter",
             "session": (answer.message.metadata or {}).get("session"),
             "input_tokens": usage.input_tokens if usage else None,

@@ -26,9 +26,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 from inspect_ai.model import (
-    ChatCompletionChoice,
     ChatMessage,
-    ChatMessageAssistant,
     GenerateConfig,
     Logprob,
     Logprobs,
@@ -97,34 +95,23 @@ def to_output(
     model: str, replied: Replied, made_with: Mapping[str, str] | None = None
 ) -> ModelOutput:
     """An engine's answer as Inspect's output."""
-    choice = ChatCompletionChoice(
-        message=ChatMessageAssistant(content=replied.text, model=model, source="generate"),
-        stop_reason=replied.stop,
-        logprobs=Logprobs(content=replied.places) if replied.places else None,
-    )
-    usage = ModelUsage(
+    output = ModelOutput.from_content(model, replied.text, replied.stop)
+    output.choices[0].logprobs = Logprobs(content=replied.places) if replied.places else None
+    output.usage = ModelUsage(
         input_tokens=replied.computed,
         input_tokens_cache_read=replied.reused,
         output_tokens=replied.written,
         total_tokens=replied.computed + replied.reused + replied.written,
     )
-    return ModelOutput(
-        model=model,
-        choices=[choice],
-        usage=usage,
-        time=replied.seconds,
-        metadata=dict(made_with) if made_with else None,
-    )
+    output.time = replied.seconds
+    output.metadata = dict(made_with) if made_with else None
+    return output
 
 
 def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
     """Output for a prompt that a model's window has no room for."""
-    message = ChatMessageAssistant(content="")
-    return ModelOutput(
-        model=model,
-        choices=[ChatCompletionChoice(message=message, stop_reason="model_length")],
-        error=f"the prompt has {tokens} tokens; {model} takes {window}",
-    )
+    problem = f"the prompt has {tokens} tokens; {model} takes {window}"
+    return ModelOutput.from_content(model, "", "model_length", problem)
 
 
 def plain_turns(messages: Sequence[ChatMessage]) -> list[dict[str, str]]:

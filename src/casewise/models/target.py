@@ -17,15 +17,12 @@ from uuid import uuid4
 
 import anyio.to_thread
 from inspect_ai.model import (
-    ChatCompletionChoice,
     ChatMessage,
-    ChatMessageAssistant,
     ChatMessageUser,
     GenerateConfig,
     ModelAPI,
     ModelOutput,
     ModelUsage,
-    StopReason,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
@@ -315,22 +312,19 @@ class TargetModel(ModelAPI):
         }
 
     def _output(self, reading: TargetAnswer, session: str | None = None) -> ModelOutput:
-        known: dict[str, Any] = {SESSION: session} if session is not None else {}
-        known |= {DECLINED: True} if reading.refused else {}
-        message = ChatMessageAssistant(
-            # A bot may repeat the key that it was sent.
-            content=redacted(reading.reply),
-            source="generate",
-            model=self.model_name,
-            metadata=known or None,
+        # A bot may repeat the key that it was sent.
+        output = ModelOutput.from_content(
+            self.model_name,
+            redacted(reading.reply),
+            "content_filter" if reading.refused else "stop",
         )
-        reason: StopReason = "content_filter" if reading.refused else "stop"
-        usage = None
+        known: dict[str, Any] = {SESSION: session} if session is not None else {}
+        output.message.metadata = known | ({DECLINED: True} if reading.refused else {})
         if reading.usage is not None:
             taken, given = reading.usage
-            usage = ModelUsage(input_tokens=taken, output_tokens=given, total_tokens=taken + given)
-        choice = ChatCompletionChoice(message=message, stop_reason=reason)
-        return ModelOutput(model=self.model_name, choices=[choice], usage=usage)
+            total = taken + given
+            output.usage = ModelUsage(input_tokens=taken, output_tokens=given, total_tokens=total)
+        return output
 
 
 _SETTINGS = ("max_tokens", "temperature", "top_p", "seed")

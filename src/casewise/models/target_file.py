@@ -16,9 +16,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     JsonValue,
     ValidationInfo,
@@ -26,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from casewise.cases import Strict
 from casewise.files.yaml import Name, fault
 from casewise.models.keys import exposes_secret, keep_secret, redacted, secrets_of_address
 from casewise.models.patience import is_web_address
@@ -139,18 +138,14 @@ TextTemplate = Annotated[Text, BeforeValidator(_unquoted), AfterValidator(_check
 Expression = Annotated[Text, AfterValidator(_check_expression)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TokenExpressions(_Part):
+class TokenExpressions(Strict):
     """Expressions for the tokens that an answer took."""
 
     input: Expression
     output: Expression
 
 
-class TargetFile(_Part):
+class TargetFile(Strict):
     """The file of a target."""
 
     name: Name

@@ -2,7 +2,6 @@
 
 from casewise.choices import Delivery
 from casewise.protocols.answer import named_parameters
-from casewise.protocols.binary import read_binary
 from casewise.protocols.condition import CONDITION, TRANSCRIPTS, RunCondition
 from casewise.protocols.conversations import (
     NOT_RUN,
@@ -19,7 +18,6 @@ from casewise.protocols.grade import (
     read_grade,
     render_grading,
 )
-from casewise.protocols.guard import read_guard
 from casewise.protocols.ladder import (
     BARE_RUNG,
     RUNG_NAME,
@@ -29,7 +27,6 @@ from casewise.protocols.ladder import (
 )
 from casewise.protocols.probability import (
     LOW_MASS,
-    read_probability,
     surface_forms,
 )
 from casewise.protocols.prompts import Prompts, load_prompts
@@ -64,7 +61,6 @@ from casewise.protocols.replies import (
     string_match,
 )
 from casewise.protocols.respond import BY_PROVIDER, grade_reply, grader_version
-from casewise.protocols.score import mean_score, read_score
 from casewise.protocols.types import (
     Graded,
     Reading,
