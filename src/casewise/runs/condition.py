@@ -132,8 +132,14 @@ class Condition:
     @property
     def sample_ids(self) -> list[str]:
         """Ids of its samples, in their order."""
-        scripts = [] if self.script is None else [script_id(self.script.name)]
-        return [*map(unit_id, self.units), *scripts]
+        return list(map(self.sample_id, range(self.size)))
+
+    def sample_id(self, place: int) -> str:
+        """Id of the sample at a place; the script is the last."""
+        if place < len(self.units):
+            return unit_id(self.units[place])
+        assert self.script is not None
+        return script_id(self.script.name)
 
     @property
     def openings(self) -> Iterator[Opening]:

@@ -63,13 +63,17 @@ def run_on_cluster(
     results = []
     with _connected(options.address) as ray:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        running: dict[Any, Piece] = {}
+        running, held = dict[Any, Piece](), dict[int, Any]()
         try:
             for piece in all_open_pieces(
                 cells, done, lambda cell: _size(cell, left, nodes, options)
             ):
                 run = ray.remote(max_retries=0, **_needs(piece.cell, nodes, options))(_run_piece)
-                running[run.remote(piece, log_dir)] = piece
+                # A node gets the cases of a condition once.
+                if piece.order not in held:
+                    held[piece.order] = ray.put(piece.cell)
+                asked = piece.order, piece.run, piece.places, piece.part
+                running[run.remote(log_dir, held[piece.order], *asked)] = piece
             while running:
                 for task in ray.wait(list(running), num_returns=1)[0]:
                     results.append(_result(ray, task, running.pop(task)))
@@ -127,21 +131,22 @@ def _result(ray: Any, task: Any, piece: Piece) -> PieceResult:
     return result
 
 
-def _run_piece(piece: Piece, log_dir: str) -> PieceResult:
+def _run_piece(log_dir: str, cell: Cell, *cases: Any) -> PieceResult:
     """Run a piece in a process of the cluster."""
+    piece = Piece(cell, *cases)
     folder = f"{log_dir}/{SHARDS}/{piece.key}"
     statuses: list[Status] = []
     watch = Watch()
     try:
         if not is_elsewhere(folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
-        (clients,) = open_clients([piece.cell], watch)
+        (clients,) = open_clients([cell], watch)
         run = PieceRun(piece, clients, folder, statuses.append, Budget())
         ask_all([run])
     except CasewiseError as error:
         return PieceResult(str(error), faults=watch.counts)
     except OSError as error:
-        return PieceResult(f"{piece.cell.model}: {error}", faults=watch.counts)
+        return PieceResult(f"{cell.model}: {error}", faults=watch.counts)
     return replace(run.result, statuses=tuple(statuses), faults=watch.counts)
 
 

@@ -193,12 +193,14 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) 
     } | ({GENERATE: dict(draw.settings)} if draw.settings else {})
 
 
-def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:
-    """Every unit of a condition, each made when it is asked for, then its script."""
-    for unit in condition.units:
-        yield to_sample(unit, condition, draw)
-    if condition.script is not None and (opening := condition.script_opening) is not None:
-        yield script_sample(condition.script, opening)
+def sample_at(condition: Condition, draw: DrawSettings, place: int) -> Sample:
+    """The sample at a place of a condition: a unit, or after them the script."""
+    if place < len(condition.units):
+        return to_sample(condition.units[place], condition, draw)
+    script, opening = condition.script, condition.script_opening
+    assert script is not None
+    assert opening is not None
+    return script_sample(script, opening)
 
 
 LARGEST = 1000
@@ -214,14 +216,14 @@ class Piece:
     """Cases that one log holds."""
 
     cell: Cell
-    """The model and its condition, with these cases alone: it is light to send to another node."""
+    """The model and its condition."""
     order: int
     """Place of the cell in the run, by which readers of its logs put them in order."""
-    metadata: dict[str, Any]
-    """Metadata of the condition, made while all of its cases were at hand."""
     run: str
     """Id of the run, which all of its logs share."""
-    part: Part | None
+    places: Sequence[int]
+    """Places of the cases in the condition."""
+    part: Part | None = None
     """Part of the run; None of a log that is whole by itself."""
 
     @property
@@ -232,7 +234,7 @@ class Piece:
     @property
     def size(self) -> int:
         """Number of judgements."""
-        return self.cell.condition.size * len(self.epochs)
+        return len(self.places) * len(self.epochs)
 
     @property
     def key(self) -> str:
@@ -243,8 +245,8 @@ class Piece:
     def samples(self) -> Iterator[tuple[Sample, int]]:
         """Each case with its epoch, made when it is asked for."""
         for epoch in self.epochs:
-            for sample in samples_of(self.cell.condition, self.cell.draw):
-                yield sample, epoch
+            for place in self.places:
+                yield sample_at(self.cell.condition, self.cell.draw, place), epoch
 
 
 def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator[Piece]:
@@ -259,35 +261,15 @@ def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator
     if state.done:
         return
     ids = cell.condition.sample_ids
-    metadata = task_metadata(cell.condition, cell.sampling, cell.draw)
     if not state.finished and not state.in_shards and cell.judgements <= size:
-        whole = _cell_of(cell, range(len(ids)))
-        yield Piece(whole, order, metadata, state.run or uuid4().hex, None)
+        yield Piece(cell, order, state.run or uuid4().hex, range(len(ids)))
         return
     run = state.run or f"shards-{uuid4().hex[:16]}"
     for epoch in range(1, cell.request.epochs + 1):
         open_ = [place for place, id in enumerate(ids) if (id, epoch) not in state.finished]
         for start in range(0, len(open_), size):
-            places = open_[start : start + size]
-            part = Part(run, epoch, tuple(places), cell.judgements)
-            yield Piece(_cell_of(cell, places), order, metadata, run, part)
-
-
-def _cell_of(cell: Cell, places: Sequence[int]) -> Cell:
-    """A cell with the cases at some places of its condition alone."""
-    condition = cell.condition
-    units = condition.units
-    # The hash is that of all cases, and can't be made without them.
-    data = replace(condition.data, cases=())
-    data.__dict__["hash"] = condition.data.hash
-    part = replace(
-        condition,
-        data=data,
-        ablation=condition.ablation and replace(condition.ablation, cases=()),
-        units=tuple(units[place] for place in places if place < len(units)),
-        script=condition.script if places and places[-1] == len(units) else None,
-    )
-    return replace(cell, condition=part)
+            places = tuple(open_[start : start + size])
+            yield Piece(cell, order, run, places, Part(run, epoch, places, cell.judgements))
 
 
 FAIL_ON_ERROR = 0.05
@@ -354,7 +336,8 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
     """Make the specification of a piece's log."""
     cell = piece.cell
     request, condition = cell.request, cell.condition
-    metadata = piece.metadata | _made_with(model, piece.metadata) | {ORDER: piece.order}
+    metadata = task_metadata(condition, cell.sampling, cell.draw) | {ORDER: piece.order}
+    metadata |= _made_with(model, metadata)
     metadata |= {ADDRESS: cell.address} if cell.address else {}
     metadata |= {COMMAND: command_line()} if is_command() else {}
     metadata |= piece.part.as_metadata() if piece.part is not None else {}
@@ -365,7 +348,7 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
         options |= {"grader": request.grader}
         if request.grading_model is not None:
             roles = {GRADER: ModelConfig(model=request.grading_model)}
-    ids = condition.sample_ids
+    ids = list(map(condition.sample_id, piece.places))
     return EvalSpec(
         eval_id=uuid4().hex,
         run_id=uuid4().hex,

@@ -30,7 +30,7 @@ from casewise.protocols import find_protocol
 from casewise.runs import asking
 from casewise.runs.condition import Condition, make_condition
 from casewise.runs.plan import runs_of
-from casewise.runs.samples import grader_metadata, samples_of, task_metadata
+from casewise.runs.samples import grader_metadata, sample_at, task_metadata
 from casewise.runs.sampling import DrawSettings, make_draw
 
 ACTS = "respond"
@@ -97,8 +97,9 @@ def _task(
     condition: Condition, draw: DrawSettings, said: Mapping[str, Any] | None = None, **others: Any
 ) -> Task:
     """Inspect's task; ``said`` is metadata of its log beside ``task_metadata``."""
+    samples = [sample_at(condition, draw, place) for place in range(condition.size)]
     return Task(
-        dataset=MemoryDataset(list(samples_of(condition, draw)), name=condition.data.name),
+        dataset=MemoryDataset(samples, name=condition.data.name),
         config=draw.config,
         version=condition.version,
         metadata=task_metadata(condition, draw.sampling, draw) | dict(said or {}),
