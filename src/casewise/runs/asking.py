@@ -6,7 +6,7 @@ import logging
 import math
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -17,6 +17,7 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalError, EvalSample
 from inspect_ai.model import (
     ChatMessage,
+    ChatMessageAssistant,
     ChatMessageTool,
     ChatMessageUser,
     GenerateConfig,
@@ -26,6 +27,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolChoice
 from inspect_ai.util import Store
+from pydantic import TypeAdapter
 
 from casewise.cases import Context, ToolDefinition
 from casewise.contexts import leaf_parameters
@@ -230,6 +232,7 @@ class CaseState(typing.Protocol):
 ANSWERS = "answers"
 """Key in a sample's store of the answers as protocols read them."""
 
+_ANSWERS = TypeAdapter(list[Answer])
 _STOPS = {"max_tokens": Stop.LIMIT, "model_length": Stop.WINDOW}
 
 
@@ -271,7 +274,7 @@ async def ask(
         return answers[-1]
 
     await drive(protocol.ask(question), send)
-    state.store.set(ANSWERS, [asdict(one) for one in answers])
+    state.store.set(ANSWERS, answers)
 
 
 def _said(
@@ -319,7 +322,9 @@ async def read(
         assert grading is not None
         return await _send_to_grader(request, grading)
 
-    question, answers = _question(state.metadata), _answers(state)
+    question = _question(state.metadata)
+    # Out of a log they come as mappings.
+    answers = _ANSWERS.validate_python(state.store.get(ANSWERS, []))
     if protocol.acts:
         replies = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
         said = state.messages[: replies[-len(answers)]]
@@ -331,19 +336,14 @@ async def read(
         graded = await drive(protocol.judge(question, answers), send)
         assert isinstance(graded, tuple)
         return _graded(graded, state, answers, every=question.every)
-    if protocol.candidates and (pieces := await _pieces(question, model)) is not None:
+    if protocol.candidates and isinstance(api := model.api, InProcess):
+        # First tokens of the words of verdicts: its tokenizer is at hand.
+        forms = surface_forms(question.language)
+        pieces = {form: await api.first_piece(form) for form in forms}
         answers = [replace(answer, pieces=pieces) for answer in answers]
     reading = await drive(protocol.judge(question, answers), send)
     assert isinstance(reading, Reading)
     return _judged(reading, intended, state, answers, cut=protocol.is_cut(answers))
-
-
-def _answers(state: CaseState) -> list[Answer]:
-    """Answers of a unit, in the order asked."""
-    kept: list[dict[str, Any]] = state.store.get(ANSWERS, [])
-    return [
-        Answer(**{**one, "stop": Stop(one["stop"]), "calls": tuple(one["calls"])}) for one in kept
-    ]
 
 
 def _question(metadata: Mapping[str, Any], samples: int = 1) -> Question:
@@ -369,28 +369,19 @@ def _answer(output: ModelOutput, model: Model, *, logprobs: bool = False) -> Ans
     """
     text, refused = output.completion, provider_refused(output)
     stop = _STOPS.get(str(output.stop_reason), Stop.ITSELF)
-    reply = output.message if output.choices else None
-    calls = tuple(call.function for call in calls_of(reply)) if reply is not None else ()
+    reply = output.message if output.choices else ChatMessageAssistant(content="")
+    calls = tuple(call.function for call in calls_of(reply))
+    is_scored = logprobs and not refused and stop is not Stop.WINDOW
     return Answer(
         text=text,
         stop=stop,
         refused=refused,
-        declined=refused and reply is not None and DECLINED in (reply.metadata or {}),
+        declined=refused and DECLINED in (reply.metadata or {}),
         calls=calls,
-        said=message_text(reply) if calls and reply is not None else text,
-        logprobs=first_token(output)
-        if logprobs and not refused and stop is not Stop.WINDOW
-        else None,
+        said=message_text(reply) if calls else text,
+        logprobs=first_token(output) if is_scored else None,
         other_model=model.other_name(output) if isinstance(model, PatientModel) else None,
     )
-
-
-async def _pieces(question: Question, model: Model) -> dict[str, tuple[str, bool]] | None:
-    """First tokens of the words of verdicts; None where the model's tokenizer is not at hand."""
-    api = model.api
-    if not isinstance(api, InProcess):
-        return None
-    return {form: await api.first_piece(form) for form in surface_forms(question.language)}
 
 
 def first_token(output: ModelOutput) -> dict[str, float]:
@@ -408,9 +399,7 @@ def first_token(output: ModelOutput) -> dict[str, float]:
     seen: dict[str, float] = {}
     for top in first.top_logprobs or []:
         # Two tokens may have one text; their probabilities add up.
-        before = seen.get(top.token)
-        both = top.logprob if before is None else float(np.logaddexp(before, top.logprob))
-        seen[top.token] = both
+        seen[top.token] = float(np.logaddexp(seen.get(top.token, -math.inf), top.logprob))
     candidates |= seen
     if len(candidates) < 2:
         raise ModelError(WITHOUT_ALTERNATIVES)

@@ -240,22 +240,27 @@ async def _ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None) -> 
     lines: dict[str, list[PieceRun]] = {}
     for run in runs:
         lines.setdefault(run.piece.cell.model, []).append(run)
+    clients = {id(client): client for run in runs for client in run.clients.all}
+    cause: BaseException | None = None
     try:
-        async with _closing(_clients(runs)), asyncio.TaskGroup() as group:
+        async with _closing(clients.values()), asyncio.TaskGroup() as group:
             for own in lines.values():
                 group.create_task(_ask_model(own))
     except BaseException as error:
-        _end(runs, failed=True)
         cause = first_within(error)
-        # Where the cap is reached, the budget says that the run was stopped.
-        if not isinstance(cause, SpentError):
-            raise cause from None
-    else:
-        _end(runs)
+    for run in runs:
+        try:
+            run.end_if_begun()
+        except OSError as error:
+            # Only the first error is raised.
+            cause = cause or error
+    # Where the cap is reached, the budget says that the run was stopped.
+    if cause is not None and not isinstance(cause, SpentError):
+        raise cause from None
 
 
 @asynccontextmanager
-async def _closing(clients: Sequence[Model]) -> AsyncIterator[None]:
+async def _closing(clients: Iterable[Model]) -> AsyncIterator[None]:
     """Close clients after the block; one that can't be closed hides no other error."""
     try:
         yield
@@ -263,22 +268,6 @@ async def _closing(clients: Sequence[Model]) -> AsyncIterator[None]:
         for client in clients:
             with suppress(Exception):
                 await client.api.aclose()
-
-
-def _clients(runs: Iterable[PieceRun]) -> list[Model]:
-    """Clients of all runs, each once."""
-    return list({id(client): client for run in runs for client in run.clients.all}.values())
-
-
-def _end(runs: Sequence[PieceRun], *, failed: bool = False) -> None:
-    """End the logs that were left before their last case was asked."""
-    for run in runs:
-        try:
-            run.end_if_begun()
-        except OSError:
-            # Only the first error is raised.
-            if not failed:
-                raise
 
 
 async def _ask_model(runs: Sequence[PieceRun]) -> None:

@@ -12,7 +12,6 @@ from casewise.cases import GROUPS, CaseSet
 from casewise.choices import (
     RULES,
     TARGETS,
-    Sampling,
     check_name,
     grading_model,
     is_in_process,
@@ -298,14 +297,13 @@ class Cell:
         return self.condition.size * self.request.epochs
 
     @property
-    def sampling(self) -> Sampling:
-        """Sampling of this model."""
-        return self.draw.sampling
-
-    @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of the task, as its log holds them: files by their whole paths."""
-        every = {**key(self.request), "limit": self.request.limit, "sampling": str(self.sampling)}
+        every = {
+            **key(self.request),
+            "limit": self.request.limit,
+            "sampling": str(self.draw.sampling),
+        }
         options = options_of(RunOptions)
         arguments = {
             name: options[name].in_full(value)

@@ -37,13 +37,13 @@ from casewise.cases import (
     digest,
     wanted_reply,
 )
-from casewise.choices import RULES, Sampling
+from casewise.choices import RULES
 from casewise.logs import ADDRESS, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
 from casewise.models.embedded import InProcess
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Watch
 from casewise.options import RunOptions
-from casewise.protocols import Opening, RunCondition, Script, grader_version
+from casewise.protocols import RunCondition, grader_version
 from casewise.runs.condition import Condition, script_id, unit_id
 from casewise.runs.folder import MADE_WITH, CellState, command_line, is_command
 from casewise.runs.plan import Cell
@@ -135,43 +135,19 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
         id=unit_id(unit),
         input=messages,
         target=case.intended or "",
-        metadata={
-            "query_id": case.query_id,
-            "category": case.category,
-            "intended": case.intended,
-            "votes_safe": case.votes_safe,
-            "votes_unsafe": case.votes_unsafe,
-            "published_safe_rate": case.published_safe_rate,
-            QUERY: case.query,
-            CONTEXT: case.context.root if case.context is not None else None,
-        }
+        metadata={name: getattr(case, name) for name in ("query_id", "category", *_TRUTH)}
+        | {QUERY: case.query, CONTEXT: case.context.root if case.context is not None else None}
         | ({TURNS: later, "expected": wanted_reply(case)} if protocol.acts else {})
         | {name: value for name, value in if_any.items() if value},
     )
 
 
+_TRUTH = ("intended", "votes_safe", "votes_unsafe", "published_safe_rate")
+"""Fields of a case that labels are made from."""
+
+
 def _of_twin(case: Case) -> dict[str, Any]:
-    return {
-        "twin_id": case.id,
-        "twin_intended": case.intended,
-        "twin_votes_safe": case.votes_safe,
-        "twin_votes_unsafe": case.votes_unsafe,
-        "twin_published_safe_rate": case.published_safe_rate,
-    }
-
-
-def script_sample(script: Script, opening: Opening) -> Sample:
-    """A script as Inspect's sample; each of its turns becomes a row of the judgement table."""
-    return Sample(
-        id=script_id(script.name),
-        input=[to_message(turn) for turn in opening.begun],
-        metadata={
-            "query_id": script_id(script.name),
-            "category": "script",
-            TURNS: list(opening.turns[1:]),
-            EXPECTATIONS: " ".join(turn.expect for turn in script.turns),
-        },
-    )
+    return {f"twin_{name}": getattr(case, name) for name in ("id", *_TRUTH)}
 
 
 def grader_metadata(grader: str | None) -> dict[str, str]:
@@ -179,10 +155,10 @@ def grader_metadata(grader: str | None) -> dict[str, str]:
     return {"grader": grader or RULES, "grader_version": grader_version(grader)}
 
 
-def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) -> dict[str, Any]:
+def task_metadata(condition: Condition, draw: DrawSettings) -> dict[str, Any]:
     """Metadata of a run by which its judgements differ from others'."""
     settings = setting_parts(draw.settings)
-    told = replace(condition.identity, sampling=str(sampling), settings=settings)
+    told = replace(condition.identity, sampling=str(draw.sampling), settings=settings)
     return {
         "casewise": casewise.__version__,
         **{name: told[name] for name in OF_RUN},
@@ -200,7 +176,18 @@ def sample_at(condition: Condition, draw: DrawSettings, place: int) -> Sample:
     script, opening = condition.script, condition.script_opening
     assert script is not None
     assert opening is not None
-    return script_sample(script, opening)
+    id = script_id(script.name)
+    return Sample(
+        id=id,
+        input=[to_message(turn) for turn in opening.begun],
+        # Each of its turns becomes a row of the judgement table.
+        metadata={
+            "query_id": id,
+            "category": "script",
+            TURNS: list(opening.turns[1:]),
+            EXPECTATIONS: " ".join(turn.expect for turn in script.turns),
+        },
+    )
 
 
 LARGEST = 1000
@@ -336,7 +323,7 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
     """Make the specification of a piece's log."""
     cell = piece.cell
     request, condition = cell.request, cell.condition
-    metadata = task_metadata(condition, cell.sampling, cell.draw) | {ORDER: piece.order}
+    metadata = task_metadata(condition, cell.draw) | {ORDER: piece.order}
     metadata |= _made_with(model, metadata)
     metadata |= {ADDRESS: cell.address} if cell.address else {}
     metadata |= {COMMAND: command_line()} if is_command() else {}

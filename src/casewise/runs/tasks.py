@@ -102,7 +102,7 @@ def _task(
         dataset=MemoryDataset(samples, name=condition.data.name),
         config=draw.config,
         version=condition.version,
-        metadata=task_metadata(condition, draw.sampling, draw) | dict(said or {}),
+        metadata=task_metadata(condition, draw) | dict(said or {}),
         **others,
     )
 
