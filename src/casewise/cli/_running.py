@@ -19,15 +19,11 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
     SpinnerColumn,
-    Task,
     TextColumn,
-    TimeRemainingColumn,
 )
-from rich.text import Text
 
-from casewise.cli._console import command_line, err, note, out
+from casewise.cli._console import command_line, err, note, note_all, out
 from casewise.cli._main import protocols
 from casewise.errors import CasewiseError, InputError, ModelError
 from casewise.files import address_of, is_elsewhere, quoted
@@ -45,8 +41,7 @@ if TYPE_CHECKING:
 
 def note_lacking(lacking: Sequence[str]) -> None:
     """Print what a run would fail for and a dry run does without, such as a key."""
-    for line in lacking:
-        note(f"note: a run would end here: {line}")
+    note_all(f"a run would end here: {line}" for line in lacking)
 
 
 def print_estimates(estimates: Sequence[CostEstimate]) -> None:
@@ -79,86 +74,7 @@ def _rate(speed: float) -> str:
     return f"{speed:.1f}/s" if speed >= 1 else f"{60 * speed:.0f}/min"
 
 
-class _Rate(ProgressColumn):
-    """How fast judgements come, over the whole run."""
-
-    def render(self, task: Task) -> Text:
-        """The rate as text."""
-        speed = task.finished_speed or task.speed
-        return Text(_rate(speed) if speed else "", style="dim")
-
-
-class _Shown(Progress):
-    """Progress bar on a console while a block runs, with the faults that are met."""
-
-    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
-        super().__init__(*columns, console=console, disable=not console.is_terminal)
-
-    def met(self, model: str, what: str) -> None:
-        """Say that a kind of fault was met, so that nobody waits without knowing why."""
-        self.console.print(
-            f"{model}: {what} (the summary counts the others)", style="dim", markup=False
-        )
-
-
-class RunProgress(_Shown):
-    """Progress of a run, in judged cases; called for each one."""
-
-    def __init__(
-        self, console: Console, total: int, before: int = 0, budget: Budget | None = None
-    ) -> None:
-        super().__init__(
-            console,
-            SpinnerColumn(),
-            TextColumn("judging"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            _Rate(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[unread]}"),
-        )
-        self._budget = budget
-        self._total = total
-        self._before = before
-        self._started = time.monotonic()
-        self._counts: Counter[protocols.Status] = Counter()
-        self._task = self.add_task("judging", total=total, completed=before, unread="")
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the run started."""
-        return time.monotonic() - self._started
-
-    def __call__(self, status: protocols.Status) -> None:
-        """Count one judged case; failed attempts are shown, not counted as judged."""
-        self._counts[status] += 1
-        done = self._counts.total() - self._counts[protocols.Status.ERROR]
-        said = (
-            []
-            if self._budget is None
-            else [f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}"]
-        )
-        said += [
-            f"{count} {'failed attempts' if kind is protocols.Status.ERROR else kind}"
-            for kind, count in self._counts.items()
-            if count and kind is not protocols.Status.OK
-        ]
-        unread = ", ".join(said)
-        self.update(self._task, completed=self._before + done, unread=unread)
-        if status is protocols.Status.ERROR:
-            return
-        if done == 1:
-            self.console.print(f"first judgement after {self.seconds:.1f} s", style="dim")
-        elif not self.console.is_terminal and done % max(1, self._total // LINES) == 0:
-            rate = done / self.seconds
-            left = (self._total - self._before - done) / rate
-            self.console.print(
-                f"{self._before + done}/{self._total} judged, {_rate(rate)}, {left:.0f} s left"
-                + (f", {unread}" if unread else "")
-            )
-
-
-class CountProgress(_Shown):
+class CountProgress(Progress):
     """Progress of a count; called with the number so far and, where it is known, that of all.
 
     Args:
@@ -168,20 +84,66 @@ class CountProgress(_Shown):
     """
 
     def __init__(self, console: Console, what: str, step: int) -> None:
-        super().__init__(
-            console, SpinnerColumn(), TextColumn(what), MofNCompleteColumn(), TimeRemainingColumn()
-        )
+        columns = SpinnerColumn(), TextColumn(what), BarColumn(), MofNCompleteColumn()
+        more = TextColumn("{task.fields[more]}")
+        super().__init__(*columns, more, console=console, disable=not console.is_terminal)
         self._what, self._step, self._next = what, step, step
-        self._task = self.add_task(what, total=None)
+        self._started = time.monotonic()
+        self._first: tuple[int, float] | None = None
+        self._task = self.add_task(what, total=None, more="")
 
-    def __call__(self, number: int, total: int | None = None) -> None:
-        """Show the number; without a terminal, every tenth of a long list, and the end."""
-        self.update(self._task, completed=number, total=total)
+    def met(self, model: str, what: str) -> None:
+        """Say that a kind of fault was met, so that nobody waits without knowing why."""
+        self.console.print(
+            f"{model}: {what} (the summary counts the others)", style="dim", markup=False
+        )
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it started."""
+        return time.monotonic() - self._started
+
+    def __call__(self, number: int, total: int | None = None, more: Sequence[str] = ()) -> None:
+        """Show the number, how fast it grows, and more; without a terminal, some ten times."""
+        first, began = self._first = self._first or (number, self.seconds)
+        if number > first:
+            rate = (number - first) / max(self.seconds - began, 1e-6)
+            left = [] if total is None else [f"{(total - number) / rate:.0f} s left"]
+            more = (_rate(rate), *left, *more)
+        self.update(self._task, completed=number, total=total, more=", ".join(more))
         if self.console.is_terminal or (number < self._next and number != total) or not number:
             return
         self._next = number + max(self._step, (total or 0) // LINES)
         of = "" if total is None else f"/{total:,}"
-        self.console.print(f"{self._what} {number:,}{of}", style="dim", highlight=False)
+        line = ", ".join([f"{self._what} {number:,}{of}", *more])
+        self.console.print(line, style="dim", highlight=False)
+
+
+class RunProgress(CountProgress):
+    """Progress of a run, in judged cases."""
+
+    def __init__(
+        self, console: Console, total: int, before: int = 0, budget: Budget | None = None
+    ) -> None:
+        super().__init__(console, "judged", max(1, total // LINES))
+        self._total, self._before, self._budget = total, before, budget
+        self._counts: Counter[protocols.Status] = Counter()
+        self.update(self._task, completed=before, total=total)
+
+    def judge(self, status: protocols.Status) -> None:
+        """Count one judged case; failed attempts are shown, not counted as judged."""
+        self._counts[status] += 1
+        done = self._counts.total() - self._counts[protocols.Status.ERROR]
+        if done == 1 and status is not protocols.Status.ERROR:
+            self.console.print(f"first judgement after {self.seconds:.1f} s", style="dim")
+        more = [
+            f"{count} {'failed attempts' if kind is protocols.Status.ERROR else kind}"
+            for kind, count in self._counts.items()
+            if kind is not protocols.Status.OK
+        ]
+        if self._budget is not None:
+            more.insert(0, f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}")
+        self(self._before + done, self._total, more)
 
 
 NOT_ALL_DONE = 1
@@ -219,7 +181,9 @@ def _signals_stop() -> Iterator[list[int]]:
 
 
 @contextmanager
-def stoppable(progress: _Shown, kept: Callable[[], str], place: Path, again: str) -> Iterator[None]:
+def stoppable(
+    progress: CountProgress, kept: Callable[[], str], place: Path, again: str
+) -> Iterator[None]:
     """Show progress while the block runs; where it is stopped, print why and what is kept.
 
     Args:
@@ -314,7 +278,7 @@ def run_with_progress(
         return f"{judged:,} of {total:,} judgements"
 
     try:
-        observers = Observers(progress, progress.met)
+        observers = Observers(progress.judge, progress.met)
         with stoppable(progress, kept, folder, resume_command(folder)):
             result = run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except ModelError:
