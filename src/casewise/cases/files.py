@@ -269,11 +269,8 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
     rest = {**record}
     contexts = rest.pop("contexts")
     if not isinstance(contexts, dict) or not contexts or contexts.keys() - _ARMS:
-        found = list(contexts) if isinstance(contexts, dict) else contexts
-        expected = "contexts under 'safe', 'unsafe' or 'none'"
-        raise InputError(
-            "wrong value", path, place, field="contexts", found=found, expected=expected
-        )
+        problem, expected = "wrong value", "contexts under 'safe', 'unsafe' or 'none'"
+        raise InputError(problem, path, place, field="contexts", found=contexts, expected=expected)
     if own := [name for name in ("context", "intended", "id") if name in rest]:
         raise InputError(f"{own[0]!r} doesn't go with 'contexts'", path, place, field=own[0])
     for arm, context in contexts.items():

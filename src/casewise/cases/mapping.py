@@ -144,6 +144,12 @@ class Choice(_OfColumn):
         return (number - unsafe) / (safe - unsafe)
 
 
+class Share(Choice):
+    """A share of people, or a mean of ratings, on a scale."""
+
+    scale: tuple[float, float] = (0, 1)
+
+
 class Each(_OfColumn):
     """Wide to long: a row for each of several columns, or for each item of a list in a cell."""
 
@@ -184,12 +190,6 @@ _NEEDS = (("rater", "vote"), ("votes_safe", "votes_unsafe"), ("votes_unsafe", "v
 """Keys that are nothing without another."""
 
 
-def _share(given: Any) -> Any:
-    """Take a share of 0..1 where no scale is named."""
-    given = {"column": given} if isinstance(given, str) else given
-    return {"scale": [0, 1]} | given if isinstance(given, dict) else given
-
-
 class CaseMapping(BaseModel):
     """A checked mapping. Of ``query`` and ``turns`` exactly one is given."""
 
@@ -217,7 +217,7 @@ class CaseMapping(BaseModel):
     rater: Name | None = None
     votes: Choice | None = None
     """All votes on a case in one row: a list in one column, or a column for each person."""
-    published_safe_rate: Annotated[Choice, BeforeValidator(_share)] | None = None
+    published_safe_rate: Share | None = None
     """A share of people who say safe, or the mean of ratings: its place on their scale."""
     context: Value | None = None
     """A whole context, as a mapping, as JSON, or as text."""
@@ -384,12 +384,12 @@ class MappedRow:
             if fields[name] is None and name in ("source", "licence"):
                 raise self.wrong(name, "text: it stays on every case", None)
         fields["tags"] = [*dict.fromkeys(text for tag in mapping.tags for text in self._tags(tag))]
-        if (choice := mapping.intended) is not None:
-            sides = [side for _, side in self._sides(choice, "intended")]
-            fields["intended"] = choice.constant or next(iter(sides), None)
+        if choice := mapping.intended:
+            sides = (side for _, side in self._sides(choice, "intended"))
+            fields["intended"] = choice.constant or next(sides, None)
         fields["votes"] = self._votes()
-        if mapping.published_safe_rate is not None:
-            fields["published_safe_rate"] = self._share(mapping.published_safe_rate)
+        if share := mapping.published_safe_rate:
+            fields["published_safe_rate"] = self._share(share)
         return {name: value for name, value in fields.items() if value not in (None, [])}
 
     def text(self, field: str, value: Value | None = None) -> str | None:
@@ -415,8 +415,9 @@ class MappedRow:
 
     def _tags(self, value: Value) -> list[str]:
         """Tags of a value: its text, or the items of a list."""
-        text = None if value.column else self.text("tags", value)
-        return self._texts(value.column) if value.column else [text] if text else []
+        if value.column:
+            return self._texts(value.column)
+        return [text] if (text := self.text("tags", value)) else []
 
     # --- labels -----------------------------------------------------------------------------
 
@@ -469,7 +470,7 @@ class MappedRow:
             raise self.wrong(field, expected, number, column)
         return number
 
-    def _share(self, choice: Choice) -> float | None:
+    def _share(self, choice: Share) -> float | None:
         """Place of the mean of the cells on their scale."""
         places = []
         for column, cell in self._filled(choice):
@@ -479,8 +480,7 @@ class MappedRow:
                 bare = cell.strip().removesuffix("%")
                 places.append(self._number(bare, "published_safe_rate", column, (0, 100)) / 100)
             else:
-                ends = choice.scale or (0, 1)
-                number = self._number(cell, "published_safe_rate", column, ends)
+                number = self._number(cell, "published_safe_rate", column, choice.scale)
                 places.append(choice.position(number))
         return sum(places) / len(places) if places else None
 

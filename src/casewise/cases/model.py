@@ -372,6 +372,10 @@ SEQUENTIAL_VOTES = "votes:sequential"
 share of safe votes leans to the majority."""
 
 
+_CODED: dict[int | str, int | str] = {1: "safe", 2: "unsafe"}
+"""Sides by the published coding of votes."""
+
+
 class Vote(_Part):
     """One person's verdict on a case."""
 
@@ -387,7 +391,7 @@ class Vote(_Part):
         """Take ``"safe"``/``"unsafe"`` and the published coding 1 (safe) / 2 (unsafe) too."""
         if isinstance(value, bool) or not isinstance(value, int | str):
             return value
-        return {"verdict": {1: "safe", 2: "unsafe"}.get(value, value)}  # type: ignore[call-overload]
+        return {"verdict": _CODED.get(value, value)}
 
 
 MOST_VOTES = 10**9

@@ -8,7 +8,7 @@ from casewise.cases import CaseSet
 from casewise.dataset.checks import results
 from casewise.dataset.findings import CHECKS, Finding, Level, Material, as_record
 from casewise.dataset.leakage import Leakage
-from casewise.errors import UsageError
+from casewise.errors import UsageError, choose_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,10 @@ def parse_demands(text: str) -> tuple[str, ...]:
         UsageError: A name is unknown.
     """
     names = tuple(part.strip() for part in text.split(","))
+    known = (Level.ERROR, Level.WARNING, *CHECKS)
     for name in names:
-        if name not in (Level.ERROR, Level.WARNING, *CHECKS):
-            raise UsageError(f"--fail-on {name!r}: choose from error, warning, {', '.join(CHECKS)}")
+        if name not in known:
+            raise UsageError(f"--fail-on {name!r}: {choose_from(name, known)}")
     return names
 
 
