@@ -263,7 +263,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     """
     path = Path(path)
     header = next((int(one[8:]) for one in answers if re.fullmatch(r"header: \d+", one)), None)
-    tables = [table.whole() for table in open_tables(path, TableForm(header=header))]
+    tables = open_tables(path, TableForm(header=header))
     read = [row for table in tables for _, row in table.rows]
     rows = [row for row in read if isinstance(row, dict)]
     if not rows:

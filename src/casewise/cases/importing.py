@@ -1,8 +1,10 @@
 """Import cases from somebody's table through a mapping. Nothing is dropped in silence."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -136,13 +138,11 @@ def unfold(table: Table, each: Each) -> Table:
 
     After the last row it raises an InputError where no row had such a column.
     """
+    return replace(table, columns=(), rows=_unfolded(table, each))
+
+
+def _unfolded(table: Table, each: Each) -> Iterator[tuple[str, Row]]:
     new = each.value or str(each.column).rsplit(".", 1)[-1]
-    kept = (name for name in table.columns if name not in each.columns)
-    columns = tuple(dict.fromkeys((*kept, each.name or new, new))) if table.columns else ()
-    return replace(table, columns=columns, rows=_unfolded(table, each, new))
-
-
-def _unfolded(table: Table, each: Each, new: str) -> Iterator[tuple[str, Row]]:
     empty, seen = 0, dict[str, None]()
     for place, row in table.rows:
         if isinstance(row, InputError):
@@ -190,7 +190,7 @@ class ContradictionError(InputError):
     """Rows of one case that don't agree."""
 
 
-@dataclass(slots=True)
+@dataclass
 class _Import:
     """Cases so far, and a count of all else."""
 
@@ -207,15 +207,20 @@ class _Import:
     """Columns of the rows so far."""
     sample: Mapping[str, Any] = field(default_factory=dict)
     """The first row."""
-    taken: dict[str, str] = field(default_factory=dict)
-    """``whole``, ``inside`` or empty by column or path: how much of it the mapping takes."""
 
-    names: set[str] = field(init=False)
-    """Columns and paths that the mapping names."""
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Columns and paths that the mapping names."""
+        listed = (each.column for each in self.mapping.each if each.column)
+        return frozenset((*(name for _, name in self.mapping.names()), *listed, *BUILT_IN))
 
-    def __post_init__(self) -> None:
-        listed = {each.column for each in self.mapping.each if each.column}
-        self.names = {name for _, name in self.mapping.names()} | listed | {*BUILT_IN}
+    @cached_property
+    def outer(self) -> frozenset[str]:
+        """Columns and paths in which others begin that it names."""
+        points = (
+            (name, match.start()) for name in self.names for match in re.finditer(r"\.", name)
+        )
+        return frozenset(name[:point] for name, point in points)
 
     def check_names(self, file: Path) -> None:
         """Refuse a column that no row has, and a path that leads to nothing: it is misspelled."""
@@ -252,19 +257,12 @@ class _Import:
         """Count the filled cells that no entry takes, and what is inside of those taken in part."""
         for name, cell in cells.items():
             path = f"{start}{name}"
-            if path not in self.taken:
-                self.taken[path] = self._how_taken(path)
-            if cell in _EMPTY or self.taken[path] == "whole":
+            if cell in _EMPTY or path in self.names:
                 continue
-            if not self.taken[path]:
+            if path not in self.outer:
                 self.untaken[path] += 1
             elif isinstance(cell, dict):
                 self._count_untaken(cell, f"{path}.")
-
-    def _how_taken(self, path: str) -> str:
-        if path in self.names:
-            return "whole"
-        return "inside" if any(name.startswith(f"{path}.") for name in self.names) else ""
 
     def _take(self, row: MappedRow, number: int) -> None:
         """Take the case of a row, the ``number``-th of several; or count the reason why not."""
@@ -299,12 +297,9 @@ class _Import:
         names = {**old, **fields}.keys() - {"tags", "votes" if row.mapping.vote else ""}
         differing = sorted(name for name in names if old.get(name) != fields.get(name))
         vote = fields["votes"][0] if row.mapping.vote and "votes" in fields else {}
-        same = [
-            one
-            for one in old.get("votes", ())
-            if vote and one.get("rater", "") == vote.get("rater")
-        ]
-        if vote and same and same != [vote]:
+        rater = vote.get("rater")
+        same = [one for one in old.get("votes", ()) if rater and one.get("rater") == rater]
+        if same and same != [vote]:
             differing.insert(0, "rater")
         for name in differing:
             if name not in _OF_ANY_ROW:

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
@@ -60,19 +60,13 @@ class Table:
 
     file: Path
     columns: tuple[str, ...]
-    """Its columns; none of JSON Lines that are not read ``whole``."""
+    """Its columns; none of JSON Lines, which are not read yet."""
     rows: Iterable[tuple[str, Row]]
     """Each with its place: ``row 3``, ``line 3``."""
     notes: list[str] = field(default_factory=list)
     """Notes on the reading, complete after the last row."""
     decimal: str | None = None
     """Decimal mark of numbers in text, where the file tells."""
-
-    def whole(self) -> "Table":
-        """The table with all rows in memory, and a column for each key of any of them."""
-        rows = list(self.rows)
-        keys = (key for _, row in rows if isinstance(row, dict) for key in row)
-        return replace(self, columns=tuple(dict.fromkeys((*self.columns, *keys))), rows=rows)
 
 
 def rows(path: Path, form: TableForm = _FORM) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -389,7 +383,8 @@ def _open_json(path: Path, form: TableForm) -> Table:
         raise InputError("not a list of rows", path, found=data, expected="a list of objects")
     placed = ((f"record {number}", record) for number, record in enumerate(data, start=1))
     rows = [(place, as_row(record, path, place)) for place, record in placed]
-    return Table(path, (), rows, notes).whole()
+    keys = (key for _, row in rows if isinstance(row, dict) for key in row)
+    return Table(path, tuple(dict.fromkeys(keys)), rows, notes)
 
 
 def _row_list(data: Any, notes: list[str]) -> Any:
