@@ -41,6 +41,8 @@ def test_cells_by_hand(small: Path, cli: Cli) -> None:
     safe = found["arms"][0]
     # The mean of cells, each of which weighs alike: (2/3 + 0) / 2.
     assert safe["share_safe"]["value"] == pytest.approx(1 / 3)
+    # However few the people, it is a share.
+    assert safe["share_safe"]["interval"] == [0, 1]
     counts = ("cells", "votes", "majority_safe", "majority_unsafe")
     assert [safe[name] for name in counts] == [2, 6, 1, 1]
     # One query was judged under both arms: 2 of 3 against 1 of 2.
@@ -72,7 +74,10 @@ def test_leaving_people_out_by_hand(small: Path, cli: Cli, tmp_path: Path) -> No
     card = (tmp_path / "out/data-card.md").read_text("utf-8")
     first, second = (one["case_id"] for one in found["cells"][:2])
     assert f"- `{first}` (safe context): safe with everybody, unsafe without flagged\n" in card
-    assert f"- `{second}` (unsafe context): unsafe with everybody, a tie without flagged\n" in card
+    assert (
+        f"- `{second}` (unsafe context): unsafe with everybody, no majority without flagged\n"
+        in card
+    )
     whole = exported(cli, "--votes", "votes.csv", "--with-flagged")
     cells = [(one["safe"], one["unsafe"]) for one in whole["cells"]]
     assert cells == [(2, 1), (1, 2), (2, 0), (0, 0)]

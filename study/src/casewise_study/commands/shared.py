@@ -75,10 +75,11 @@ def to_collect(study: Study, progress: "Progress") -> str:
     """A sentence on what is still to be collected."""
     lacking = [missing for count in progress.counts if (missing := study.votes - sum(count)) > 0]
     most = "at most " if study.collection.is_sequential else ""
+    unconfirmed = f", {progress.unconfirmed} held or completed by people whom nobody has confirmed"
     if progress.places == "complete":
         return "complete: each case has its votes"
     return (
         f"to collect: {most}{plural(sum(lacking), 'vote')} on {plural(len(lacking), 'cell')}; "
-        f"{most}{plural(progress.blocks, 'place')}: {progress.free} free, {progress.active} held, "
-        f"{progress.unconfirmed} held or completed by people whom nobody has confirmed"
+        f"{most}{plural(progress.blocks, 'place')}: {progress.free} free, {progress.active} held"
+        f"{unconfirmed if progress.unconfirmed else ''}"
     )

@@ -29,7 +29,7 @@ class Payment:
     code_sent: str
     """The completion code that the person brought to the platform."""
     code_shown: str
-    """The one that the study showed, empty where it showed none."""
+    """The one that the study showed; empty where it showed none, and of excluded people."""
     rater: str
     """Empty if nobody came under this id."""
     personal_code: str

@@ -100,8 +100,8 @@ def _named(names: Iterable[str | None]) -> list[str]:
 def _turned(results: Results) -> list[str]:
     """Labels that turn without flagged people, the first of them."""
     lines = [
-        f"`{escape(one.case_id)}` ({_arm(one.arm)}): {one.everybody or 'a tie'} with everybody, "
-        f"{one.unflagged or 'a tie'} without flagged"
+        f"`{escape(one.case_id)}` ({_arm(one.arm)}): {one.everybody or 'no majority'} with "
+        f"everybody, {one.unflagged or 'no majority'} without flagged"
         for one in results.turned[:_MOST_TURNED]
     ]
     more = len(results.turned) - len(lines)

@@ -366,7 +366,9 @@ def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> TwoWay:
         ]
         return shares[0] - shares[1] if len(shares) > 1 else shares[0]
 
-    return two_way(figure, table.by_query, table.by_rater)
+    found = two_way(figure, table.by_query, table.by_rater)
+    low, high = np.clip(found.interval, 1.0 - len(sides), 1.0).tolist()
+    return replace(found, interval=(low, high))
 
 
 def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
