@@ -145,7 +145,7 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
         assert row in page
     assert f"{found[1]['time']['words']['case'] - 13:.0f} words a case and the question" in page
     even = found[1]["balance"]
-    assert (even["queries"], even["categories"], even["repeated"]) == (450, 45, 0)
+    assert (even["categories"], even["repeated"]) == (45, 0)
     hasty = ("--seconds", "25", "--minutes-besides", "6")
     warned = plan(cli, *bench, *hasty, cases=file)
     assert warned["forecast"]["pay_each"] == 5.8

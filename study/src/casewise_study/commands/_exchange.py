@@ -47,6 +47,7 @@ def blocks(
 
     casewise annotate export study.yaml --votes answers.csv --out votes
     """
+    _check_new(to)
     study = _ready(file)
     if study.collection.is_sequential:
         raise UsageError(
@@ -72,12 +73,16 @@ def prolific(
 
     casewise annotate prolific study.yaml --url https://study.example.org/ --out prolific.md
     """
+    _check_new(to)
     _write_new(to, prolific_sheet(_ready(file), url).encode())
 
 
-def _write_new(to: Path, content: bytes) -> None:
+def _check_new(to: Path) -> None:
     if to.exists():
         raise UsageError(f"{to} is there already: give another name")
+
+
+def _write_new(to: Path, content: bytes) -> None:
     with new_file(to) as new:
         new.write_bytes(content)
     write_out(f"{to}\n")

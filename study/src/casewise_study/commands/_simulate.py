@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from casewise.cases import MAX_SEED
-from casewise.cli import out, working, write_out
+from casewise.cli import out, working
 from casewise.errors import UsageError
 from casewise.sheets import (
     Column,
@@ -18,9 +18,8 @@ from casewise.sheets import (
     money,
     number,
     terminal,
-    to_json,
 )
-from casewise_study.commands.shared import ResultFormat, StudyFile
+from casewise_study.commands.shared import StudyFile
 from casewise_study.simulation.drawn_studies import screen_drawn
 from casewise_study.simulation.simulated_people import Mixture
 from casewise_study.study.planning import forecast
@@ -36,13 +35,9 @@ def simulate(
         float, _share(help="Share who answer the opposite of their opinion.")
     ] = 0,
     biased: Annotated[float, _share(help="Share from a panel that is more lenient.")] = 0,
-    studies: Annotated[
-        int, typer.Option(min=1, max=1000, help="Draw so many studies, and add up who is flagged.")
-    ] = 1,
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="Seed of the people and their answers.")
     ] = 0,
-    format: Annotated[ResultFormat, typer.Option(help="Form of the output.")] = ResultFormat.TABLE,
 ) -> None:
     """Simulate a study before you pay for it: whom the screening flags, and what it costs.
 
@@ -56,8 +51,6 @@ def simulate(
     casewise annotate simulate study.yaml
 
     casewise annotate simulate study.yaml --careless .2 --biased .3 --seed 7
-
-    casewise annotate simulate study.yaml --careless .2 --studies 20
     """
     honest = 1 - careless - adversarial - biased
     if honest < -1e-9:
@@ -65,17 +58,10 @@ def simulate(
     study = load_study(file)
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
     with working("drawing and screening people"):
-        drawn = screen_drawn(study, mixture, seed, studies)
+        drawn = screen_drawn(study, mixture, seed)
     planned = forecast(study)
     # As many people again as are flagged.
-    again = sum(one.flagged for one in drawn) / studies * planned.cost / planned.people
-    if format is ResultFormat.JSON:
-        flagged = {one.manner: {"n": one.n, "flagged": one.flagged} for one in drawn}
-        found = {"studies": studies, "flagged": flagged, "people": planned.people}
-        found |= {"hours": planned.hours, "cost": planned.cost, "replacement_cost": again}
-        found |= {"currency": study.pay.currency}
-        write_out(to_json(found))
-        return
+    again = sum(one.flagged for one in drawn) * planned.cost / planned.people
     columns = [Column("people"), *figures(Kind.COUNT, "done", "flagged")]
     people = [Row([one.manner.value, one.n, one.flagged, one.flagged / one.n]) for one in drawn]
     costs = (

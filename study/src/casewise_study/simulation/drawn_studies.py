@@ -1,6 +1,6 @@
 """Studies drawn without a server: whom the screening flags, and what it takes to replace them."""
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
 
 from casewise_study.simulation.simulated_people import Manner, Mixture, make_person, true_rates
@@ -26,24 +26,18 @@ class Flagged:
     flagged: int
 
 
-def screen_drawn(study: Study, mixture: Mixture, seed: int, studies: int) -> tuple[Flagged, ...]:
-    """Screen so many studies, of everybody who completes a block, and add up who is flagged.
+def screen_drawn(study: Study, mixture: Mixture, seed: int) -> tuple[Flagged, ...]:
+    """Screen everybody who completes a block of a drawn study.
 
     Args:
         study: With its rules.
         mixture: Who comes.
-        seed: Draws the first study; the others follow.
-        studies: How many.
+        seed: Draws the study.
     """
-    seen = defaultdict[Manner, list[bool]](list)
-    for number in range(studies):
-        manners, collected = draw_study(study, mixture, seed + number)
-        flags = screen(study, collected).flagged()
-        for rater, manner in manners.items():
-            seen[manner].append(rater in flags)
-    return tuple(
-        Flagged(manner, len(seen[manner]), sum(seen[manner])) for manner in Manner if seen[manner]
-    )
+    manners, collected = draw_study(study, mixture, seed)
+    came = Counter(manners.values())
+    out = Counter(manners[rater] for rater in screen(study, collected).flagged())
+    return tuple(Flagged(manner, came[manner], out[manner]) for manner in Manner if came[manner])
 
 
 def draw_study(study: Study, mixture: Mixture, seed: int) -> tuple[dict[str, Manner], Collected]:

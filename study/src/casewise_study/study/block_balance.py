@@ -35,7 +35,6 @@ class Range:
 class Balance:
     """Balance of a design; each range is over the blocks."""
 
-    queries: int
     categories: int
     votes: Range
     """Blocks a cell: the quota."""
@@ -63,7 +62,6 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     sizes = np.array(list(map(len, blocks)))
     by_arm = np.array([np.bincount(arm[block], minlength=len(study.arms)) for block in blocks])
     return Balance(
-        queries=int(queries.max()) + 1,
         categories=int(category.max()) + 1,
         votes=Range.of(np.bincount(np.concatenate(blocks), minlength=len(design.cells))),
         size=Range.of(sizes),
