@@ -137,7 +137,7 @@ def test_cases_without_a_place_are_counted(cli_inside: Cli, tmp_path: Path) -> N
     _, told, (records,) = exported(cli_inside, tmp_path, rows, [case("a"), *cases])
     assert [record["query"] for record in records] == ["a"]
     assert "left out 3 cases: upstream's format has one case a query" in told
-    assert "left out 1 cases: their whole text is not among the paths" in told
+    assert "left out 1 case: their whole text is not among the paths" in told
 
 
 def test_a_run_that_its_file_could_not_tell_apart_is_left_out(

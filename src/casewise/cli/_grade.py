@@ -121,7 +121,7 @@ def grade(
     _print(tally, file)
     if not tally.graded:
         raise InputError(
-            "no reply could be placed in a case",
+            f"no reply could be placed in a case of {data.name}",
             file=file,
             expected="conversations that name a case's id (case_id), or ask the query of one case "
             "or with its context, and have a reply",
@@ -178,7 +178,7 @@ def _model(
 
 
 def _print(tally: replies.LineTally, file: Path) -> None:
-    if tally.graded < tally.total:
+    if 0 < tally.graded < tally.total:
         out().print(
             f"{count(tally.graded)} of {count(tally.total)} conversations were placed in a case: "
             "rates say nothing of the others\n"

@@ -124,7 +124,8 @@ def replay(
     note_all(turns.endings.notes)
     if not turns.found:
         reasons = ", ".join(f"{n}: {reason}" for reason, n in turns.left_out.items())
-        raise InputError("no conversation can be asked again", file=file, found=reasons)
+        problem = "no conversation can be asked again"
+        raise InputError(f"{problem}: {reasons or 'the file holds none'}", file=file)
     with err().status("loading"):
         from casewise.runs import check_models, make_plan
 

@@ -12,9 +12,17 @@ from casewise.cases import Case, VoteCounts, digest
 from casewise.contexts import ablate
 from casewise.errors import UsageError
 from casewise.exports.redaction import show_model
-from casewise.exports.request import CONTENT_WARNING, Exported, ExportRequest, fill, write_texts
+from casewise.exports.request import (
+    CONTENT_WARNING,
+    Exported,
+    ExportRequest,
+    fill,
+    whole_cases,
+    write_texts,
+)
 from casewise.judgements import conditions, read_paths
 from casewise.protocols import RunCondition, protocols
+from casewise.sheets import plural
 
 _MODES = {one.name: one.mode for one in protocols() if one.mode}
 """Upstream's names of the protocols."""
@@ -24,9 +32,9 @@ _MOST_VOTES = 20
 
 _OTHER_RUN = (
     "upstream's format has one answer a case, by binary, score or logits, with the context in the "
-    "prompt and nothing else changed; and one run of each model and ablation, whose names can "
-    "stand in a file's name: export it by itself"
+    "prompt and nothing else changed, and names that can stand in a file's name"
 )
+_SECOND_RUN = "upstream's format has one run of each model and ablation: export it by itself"
 _OTHER_CASE = (
     "upstream's format has one case a query and intended side, with a context, no earlier turns, "
     f"at most {_MOST_VOTES} votes, and no query id of its own"
@@ -41,24 +49,21 @@ def write_casebench(request: ExportRequest) -> Exported:
         UsageError: The paths hold no cases, or no judgement has a place in the format.
     """
     judgements = read_paths(request.paths, texts=True)
-    cases = judgements.cases
-    if request.cases is not None:
+    if request.cases is None:
+        cases = whole_cases(judgements)
+    else:
         cases = {case.id: case for case in request.cases}
-    if not cases:
-        raise UsageError(
-            "these paths hold no cases, which CASE-Bench's files consist of: give --cases FILE, or "
-            "the logs in place of the table"
-        )
     files: dict[str, list[dict[str, Any]]] = {}
     notes = list(judgements.notes)
     left_out = Counter[str]()
     for condition, rows in conditions(judgements.table):
         path = _path(condition)
         if path in files or not _fits(condition, rows):
-            notes.append(f"left out {condition.title}: {_OTHER_RUN}")
+            reason = _SECOND_RUN if _fits(condition, rows) else _OTHER_RUN
+            notes.append(f"left out {condition.title}: {reason}")
         elif records := list(_records(condition, rows, cases, left_out)):
             files[path] = records
-    notes += [f"left out {n} cases: {reason}" for reason, n in left_out.items()]
+    notes += [f"left out {plural(n, 'case')}: {reason}" for reason, n in left_out.items()]
     if not files:
         reasons = "\n".join(notes)
         raise UsageError(f"nothing here has a place in CASE-Bench's format\n{reasons}")
@@ -69,7 +74,8 @@ def write_casebench(request: ExportRequest) -> Exported:
     texts["README.md"] = fill("casebench.md", warning=CONTENT_WARNING)
     write_texts(request.out, texts)
     return Exported(
-        f"{sum(map(len, files.values())):,} judgements in {len(files)} files", (*notes,)
+        f"{plural(sum(map(len, files.values())), 'judgement')} in {plural(len(files), 'file')}",
+        (*notes,),
     )
 
 

@@ -13,12 +13,14 @@ from typing import Any
 import casewise
 from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import Better
+from casewise.errors import UsageError
 from casewise.exports.redaction import column_rules, redact_columns
 from casewise.exports.request import Exported, ExportRequest, write_texts
 from casewise.judgements import read_paths, run_records
 from casewise.measures import Scoring, find
 from casewise.protocols import RunCondition
 from casewise.results import Score, score_table
+from casewise.sheets import plural
 from casewise.statistics import Estimate
 
 _COMMON = ("accuracy", "brier", "mae")
@@ -28,22 +30,34 @@ _CASEBENCH = "https://github.com/BriansIDP/CASEBench"
 
 
 def write_every_eval_ever(request: ExportRequest) -> Exported:
-    """Write a record for each run."""
+    """Write a record for each run.
+
+    Raises:
+        UsageError: No run has a figure.
+    """
     judgements = read_paths(request.paths)
     found = score_table(judgements.table, Scoring(labels=request.labels))
-    scores = [*found, *found.ranked]
+    scores = [
+        score
+        for score in (*found, *found.ranked)
+        if any(math.isfinite(one.value) for one in score.measures.values())
+    ]
+    if not scores:
+        raise UsageError("no run here has a figure: choose other --labels")
     data = {one.run_id: one.data for one in run_records(request.paths)}
     rules = column_rules(score.condition for score in scores)
     texts = {}
     for score in scores:
         condition = RunCondition.of_row(redact_columns(score.condition, rules))
-        name = data.get(score.condition.run_id or "", "")
+        name = data.get(score.condition.run_id or "")
         record = _record(score, condition, name, request.evaluator or "unknown")
         place = record["evaluation_id"].partition("/")[2]
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         texts[f"data/casewise/{place}.json"] = text + "\n"
     write_texts(request.out, texts)
-    return Exported(f"{len(scores)} runs in {len(texts)} files", judgements.notes)
+    return Exported(
+        f"{plural(len(scores), 'run')} in {plural(len(texts), 'file')}", judgements.notes
+    )
 
 
 def _name(text: str) -> str:
@@ -51,13 +65,13 @@ def _name(text: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", text).strip(".-") or "unknown"
 
 
-def _record(score: Score, shown: RunCondition, data: str, evaluator: str) -> dict[str, Any]:
+def _record(score: Score, shown: RunCondition, data: str | None, evaluator: str) -> dict[str, Any]:
     """A run as a record of Every Eval Ever.
 
     Args:
         score: Its figures.
         shown: Its condition, by names that may be shown.
-        data: Name of the cases, as its log has it; empty where none is at hand.
+        data: Name of the cases, as its log has it; None where none is at hand.
         evaluator: Organization that made the results.
     """
     # Of a longer name the last two parts: the developer's and the model's.

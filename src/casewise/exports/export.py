@@ -20,6 +20,7 @@ from casewise.exports.request import (
 )
 from casewise.files import write_atomically
 from casewise.judgements import find_logs, nothing_judged, read_paths, table_bytes
+from casewise.sheets import plural
 
 
 def write_redacted_logs(request: ExportRequest) -> Exported:
@@ -36,7 +37,9 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
             raise nothing_judged(runs, request.paths)
         readme = fill("redacted-logs.md", logs=len(headers), samples=samples)
         (folder / "README.md").write_text(readme, "utf-8")
-    return Exported(f"{len(headers)} logs, {samples:,} samples, without texts", tuple(notes))
+    return Exported(
+        f"{plural(len(headers), 'log')}, {plural(samples, 'sample')}, without texts", tuple(notes)
+    )
 
 
 def write_table(request: ExportRequest) -> Exported:
@@ -50,7 +53,7 @@ def write_table(request: ExportRequest) -> Exported:
     }
     content = table_bytes(table, request.out, {"casewise": json.dumps(about)})
     write_atomically(request.out, content)
-    return Exported(f"{len(table):,} judgements", judgements.notes)
+    return Exported(plural(len(table), "judgement"), judgements.notes)
 
 
 _WRITERS: dict[ExportForm, Callable[[ExportRequest], Exported]] = {

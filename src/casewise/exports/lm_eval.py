@@ -6,10 +6,18 @@ from importlib.resources import files
 
 from casewise.cases import Case, dataset_hash, default_rule, make_labels
 from casewise.errors import UsageError
-from casewise.exports.request import CONTENT_WARNING, Exported, ExportRequest, fill, write_texts
+from casewise.exports.request import (
+    CONTENT_WARNING,
+    Exported,
+    ExportRequest,
+    fill,
+    whole_cases,
+    write_texts,
+)
 from casewise.judgements import case_columns, make_table, read_paths
 from casewise.measures import label_fields
 from casewise.protocols import Delivery, load_prompts, protocols
+from casewise.sheets import plural
 
 
 def write_lm_eval(request: ExportRequest) -> Exported:
@@ -27,7 +35,7 @@ def write_lm_eval(request: ExportRequest) -> Exported:
     if not labelled:
         raise UsageError(f"no case has a label under the rule {rule}: choose another --labels")
     if left := len(cases) - len(labelled):
-        notes = (*notes, f"left out {left} cases without a label under the rule {rule}")
+        notes = (*notes, f"left out {plural(left, 'case')} without a label under the rule {rule}")
     utils = (files("casewise.data") / "exports" / "lm_eval_utils.py").read_text("utf-8")
     version = dataset_hash([case for case, *_ in labelled])
     about = {"warning": CONTENT_WARNING, "labels": rule, "hash": version}
@@ -59,7 +67,9 @@ def write_lm_eval(request: ExportRequest) -> Exported:
     size = {"cases": len(labelled), "folder": request.out.name}
     texts["README.md"] = fill("lm-eval.md", **about, **size)
     write_texts(request.out, texts)
-    return Exported(f"{len(labelled):,} cases, labels {rule}, in {len(prompts)} tasks", notes)
+    return Exported(
+        f"{plural(len(labelled), 'case')}, labels {rule}, in {len(prompts)} tasks", notes
+    )
 
 
 def _cases(request: ExportRequest) -> tuple[tuple[Case, ...], tuple[str, ...]]:
@@ -69,6 +79,4 @@ def _cases(request: ExportRequest) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     if request.cases is not None:
         return request.cases, ()
     judgements = read_paths(request.paths, texts=True)
-    if not judgements.cases:
-        raise UsageError("these paths hold no cases with their texts: give --cases FILE")
-    return tuple(judgements.cases.values()), judgements.notes
+    return tuple(whole_cases(judgements).values()), judgements.notes

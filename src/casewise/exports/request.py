@@ -12,6 +12,7 @@ from casewise.cases import Case, LabelRule
 from casewise.choices import ExportForm
 from casewise.errors import UsageError
 from casewise.files import replace_folder
+from casewise.judgements import Judgements
 
 CONTENT_WARNING = (
     "Content warning: holds queries, contexts or replies in full. They touch on crime, self-harm, "
@@ -46,6 +47,17 @@ class Exported:
     content: str
     """Content in few words: ``56 judgements``."""
     notes: tuple[str, ...] = ()
+
+
+def whole_cases(judgements: Judgements) -> Mapping[str, Case]:
+    """The cases of judgements by id, with their texts.
+
+    Raises:
+        UsageError: There are none.
+    """
+    if not judgements.cases:
+        raise UsageError("these paths hold no cases with their texts: give --cases FILE")
+    return judgements.cases
 
 
 @contextmanager

@@ -167,7 +167,7 @@ def compare_replies(
     columns = [
         *("case_id", "conversation", "line", "category"),
         *(pl.col(f"{side}_response_class").alias(side) for side in ("before", "after")),
-        *(pl.col(column).alias(name) for name, column in shown.items()),
+        *(pl.col(column).fill_null(_NOT_KEPT).alias(name) for name, column in shown.items()),
     ]
     return ReplayReport(
         new=str(after.model),
@@ -185,6 +185,8 @@ def compare_replies(
         ),
     )
 
+
+_NOT_KEPT = "(not kept: asked without --reveal)"
 
 _OF_REPLY = pl.col("status", "response_class", "answer")
 

@@ -267,8 +267,7 @@ def _placed(
             said.update(text)
             last = reply.turn is one.turns[-1]
             declined, cut = one.declined and last, one.cut and last
-            if not declined:
-                tally.endings.add(reply.turn.content, cut=cut)
+            tally.endings.add("" if declined else reply.turn.content, cut=cut)
             tally.unnamed += one.model is None
             model = grading.model or one.model or grading.file
             yield ToGrade(case, reply, model, declined, cut, one.rung)
