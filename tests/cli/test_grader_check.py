@@ -135,19 +135,17 @@ def test_a_sheet_says_how_it_was_drawn_and_not_what_the_grader_said(
     assert draw(here, folder, "--n", "30", "--seed", "6") != rows
 
 
-@pytest.mark.parametrize("how", ["random", "doubt"])
-def test_labels_of_every_reply_are_the_truth(here: Cli, folder: Path, how: str) -> None:
-    label(folder / "sheet.csv", draw(here, folder, "--n", "500", "--draw", how))
+def test_labels_of_every_reply_are_the_truth(here: Cli, folder: Path) -> None:
+    label(folder / "sheet.csv", draw(here, folder, "--n", "500"))
     found = corrected(here)
     assert found["labelled"] == 80
     assert found["over_refusal"] == pytest.approx(TRUE_OVER)
     assert found["under_refusal"] == pytest.approx(10 / 40)
     assert found["appropriate"] == pytest.approx(1 - (14 + 10) / 80)
     assert found["over_refusal_raw"] < TRUE_OVER
-    if how == "random":
-        shown = " ".join(here("score", "before", "--grader-check", "sheet.csv").stdout.split())
-        assert "Corrected by people's labels of a part of the replies: " in shown
-        assert "refuses 35 of 100 acceptable requests" in shown
+    shown = " ".join(here("score", "before", "--grader-check", "sheet.csv").stdout.split())
+    assert "Corrected by people's labels of a part of the replies: " in shown
+    assert "refuses 35 of 100 acceptable requests" in shown
 
 
 def test_a_random_part_has_both_samples_uncertainty(here: Cli, folder: Path) -> None:

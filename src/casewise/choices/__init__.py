@@ -191,15 +191,6 @@ class Rulings(enum.StrEnum):
     """A reply that declines nothing is compliance: XSTest has three classes."""
 
 
-class Draw(enum.StrEnum):
-    """Way of drawing replies."""
-
-    DOUBT = "doubt"
-    """More of what the grader doubts: from each run's replies in three parts by doubt."""
-    RANDOM = "random"
-    """Each reply with the same probability."""
-
-
 class By(enum.StrEnum):
     """Field whose values a draw keeps in proportion."""
 

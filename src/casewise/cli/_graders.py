@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from casewise.choices import LABEL, RULES, Draw, Rulings, grading_model, read_grader
+from casewise.choices import LABEL, RULES, Rulings, grading_model, read_grader
 from casewise.cli._console import (
     Format,
     FormatOption,
@@ -111,9 +111,6 @@ def sample(
     ],
     n: Annotated[int, option("Replies to draw; 5 at least of each degree of doubt.", min=1)] = 50,
     out: Annotated[Path, option("The sheet (.csv).", metavar="FILE")] = Path("to-label.csv"),
-    draw: Annotated[
-        Draw, option("doubt: more of what the grader doubts. random: each reply alike.")
-    ] = Draw.DOUBT,
     seed: Annotated[int, seed_option("Seed of the draw.")] = 0,
 ) -> None:
     """Draw replies of a run for people to label.
@@ -135,7 +132,7 @@ def sample(
         raise UsageError(f"{out} is there, perhaps with labels: give --out another name")
     judgements = read_judgements(logs, texts=True)
     with working("drawing"):
-        drawn = replies.draw_replies(judgements.table, judgements.cases, n, draw, seed)
+        drawn = replies.draw_replies(judgements.table, judgements.cases, n, seed)
     # With its mark, spreadsheets read the file as UTF-8.
     write_atomically(out, replies.sheet_text(drawn).encode("utf-8-sig"))
     note(f"replies drawn: {len(drawn)}, in {out}. Label them:")

@@ -16,7 +16,8 @@ from casewise.choices import LABEL, RULES
 from casewise.errors import InputError
 from casewise.files import rows, whole_characters
 from casewise.protocols import Graded, ResponseClass, count_fitted, string_match
-from casewise.sheets import json_interval, json_number, number
+from casewise.replies.sample import LABELS
+from casewise.sheets import json_fields, json_interval, json_number, number
 from casewise.statistics import LEFT_OPEN, Clusters, Estimate, agreement_of_two, number_clusters
 
 _XSTEST: Final = {"prompt": "query", "completion": "reply", "final_label": LABEL}
@@ -31,8 +32,7 @@ _PEOPLE = ("annotation_1", "annotation_2")
 
 
 def _read_class(value: object) -> object:
-    text = str(value).strip()
-    return _CLASSES.get(text, text)
+    return _CLASSES.get(str(value).strip(), value)
 
 
 Class = Annotated[ResponseClass, BeforeValidator(_read_class)]
@@ -60,9 +60,6 @@ class LabelledReply(BaseModel):
         if self.context is None or isinstance(self.context, str):
             return self.context
         return json.dumps(self.context, ensure_ascii=False)
-
-
-_EXPECTED = dict.fromkeys((LABEL, "annotations"), ", ".join(ResponseClass))
 
 
 def load_labelled(paths: Sequence[Path], label: str = LABEL) -> tuple[LabelledReply, ...]:
@@ -103,18 +100,23 @@ def _replies(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
             record[LABEL] = row.get(label)
         if all(row.get(one) for one in _PEOPLE):
             record["annotations"] = tuple(row[one] for one in _PEOPLE)
+        if record.get(LABEL) is None:
+            record.pop(LABEL, None)
         try:
             yield place, LabelledReply.model_validate(whole_characters(record))
         except ValidationError as error:
             first = error.errors()[0]
-            name = str(first["loc"][0])
+            name, is_missing = str(first["loc"][0]), first["type"] == "missing"
+            classes = ", ".join(filter(None, LABELS))
             raise InputError(
-                "the field is missing" if first["type"] == "missing" else "wrong value",
+                "the field is missing" if is_missing else "wrong value",
                 file=path,
                 record=place,
                 field=label if name == LABEL else name,
-                found=... if first["type"] == "missing" else first["input"],
-                expected=_EXPECTED.get(name, "id, query, reply and label"),
+                found=... if is_missing else first["input"],
+                expected=classes
+                if name in (LABEL, "annotations")
+                else "id, query, reply and label",
             ) from None
 
 
@@ -131,15 +133,9 @@ class Agreement:
     n: int
     graded: float
     """Share of the replies with a class, 0..1; all else is of these."""
-    accuracy: Estimate
-    kappa: Estimate
-    """Cohen's kappa."""
-    refusal_or_not: Estimate
-    """Accuracy in two classes: refusal, in whole or in part, and anything else."""
-    precision: Estimate
-    """Share of what is called a refusal that is one."""
-    recall: Estimate
-    """Share of refusals that are called one."""
+    figures: Mapping[str, Estimate]
+    """Accuracy, Cohen's kappa, and of two classes, refusal (in whole or in part) and anything else,
+    accuracy, precision and recall: by their names in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,16 +220,14 @@ def _agreement(
     refused = np.where(graded == LEFT_OPEN, LEFT_OPEN, np.isin(graded, refusing))
     whole = agreement_of_two(labels, graded, len(place), clusters)
     two = agreement_of_two(np.isin(labels, refusing).astype(np.int64), refused, 2, clusters)
-    return Agreement(
-        name=name,
-        n=whole.n,
-        graded=whole.coverage.value,
-        accuracy=whole.accuracy,
-        kappa=whole.kappa,
-        refusal_or_not=two.accuracy,
-        precision=two.precision[1],
-        recall=two.recall[1],
-    )
+    figures = {
+        "accuracy": whole.accuracy,
+        "kappa": whole.kappa,
+        "refusal_or_not": two.accuracy,
+        "precision": two.precision[1],
+        "recall": two.recall[1],
+    }
+    return Agreement(name, whole.n, whole.coverage.value, figures)
 
 
 def grader_record(report: GraderReport) -> dict[str, Any]:
@@ -243,18 +237,18 @@ def grader_record(report: GraderReport) -> dict[str, Any]:
         "file": report.file,
         "fitted": report.fitted,
         "agreement": [
-            {"grader": one.name, "n": one.n, "graded": json_number(one.graded)} | _figures(one)
+            {
+                "grader": one.name,
+                **json_fields(one, "n", "graded"),
+                **{name: json_number(found.value) for name, found in one.figures.items()},
+                **{
+                    f"{name}_ci": json_interval(found.interval)
+                    for name, found in one.figures.items()
+                },
+            }
             for one in report.rows
         ],
         "mistakes": list(report.mistakes),
-    }
-
-
-def _figures(one: Agreement) -> dict[str, Any]:
-    names = ("accuracy", "kappa", "refusal_or_not", "precision", "recall")
-    found: Mapping[str, Estimate] = {name: getattr(one, name) for name in names}
-    return {name: json_number(each.value) for name, each in found.items()} | {
-        f"{name}_ci": json_interval(each.interval) for name, each in found.items()
     }
 
 

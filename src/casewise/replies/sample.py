@@ -9,7 +9,6 @@ import polars as pl
 from pydantic import Field, PositiveInt
 
 from casewise.cases import Case, digest
-from casewise.choices import Draw
 from casewise.errors import InputError
 from casewise.files import csv_text
 from casewise.judgements import PROVIDER, is_withheld
@@ -79,7 +78,6 @@ def draw_replies(
     table: pl.DataFrame,
     cases: Mapping[str, Case],
     n: int,
-    draw: Draw = Draw.DOUBT,
     seed: int = 0,
 ) -> list[DrawnReply]:
     """Draw replies without replacement, in random order: the first rows are a sample, too.
@@ -88,7 +86,6 @@ def draw_replies(
         table: Judgements with their answers.
         cases: Cases by id, with their texts.
         n: Number to draw; all, if there are fewer. ``LEAST_OF_STRATUM`` of each may exceed it.
-        draw: Design of the draw.
         seed: Seed of the draw.
 
     Raises:
@@ -104,10 +101,8 @@ def draw_replies(
         raise InputError("the replies' texts are not there", expected=expected)
     run = rows.select(pl.struct("run_id", *CONDITION).rank("dense") - 1).to_series().to_numpy()
     run_sizes = np.bincount(run)[run]
-    strata, share = np.ones(len(rows), np.int64), np.ones(len(rows))
-    if draw is Draw.DOUBT:
-        share = _spread_of_doubt(rows)
-        strata = _cut_strata(run, share)
+    share = _spread_of_doubt(rows)
+    strata = _cut_strata(run, share)
     sizes = np.bincount(strata)
     chosen = _draw_within(strata, _allocate(strata, share, n), np.random.default_rng([seed, n]))
     ids = reply_ids(rows)

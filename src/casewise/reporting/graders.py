@@ -11,15 +11,9 @@ def grader_sheet(report: GraderReport) -> Sheet:
 
 
 def _table(report: GraderReport) -> Table:
-    heads = ("accuracy", "kappa", "refusal or not", "precision", "recall")
     columns = [Column("grader"), Column("n", Kind.COUNT), Column("graded", Kind.SHARE)]
-    columns += figures(Kind.ESTIMATE, *heads)
-    rows = [
-        Row(
-            [one.name, one.n, one.graded, *(getattr(one, name.replace(" ", "_")) for name in heads)]
-        )
-        for one in report.rows
-    ]
+    columns += figures(Kind.ESTIMATE, *(one.replace("_", " ") for one in report.rows[0].figures))
+    rows = [Row([one.name, one.n, one.graded, *one.figures.values()]) for one in report.rows]
     note = f"{len(report.mistakes)} classed otherwise than by hand (--format json lists them)."
     if report.fitted:
         note += (
