@@ -1,5 +1,6 @@
 """The administrator's pages: entry, the study's figures, pause."""
 
+from collections import Counter
 from statistics import median
 from typing import Any
 
@@ -75,6 +76,7 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
         "arms": arms,
         "seconds": seconds(median(spent) if spent else None),
         "collected": collected,
+        "statuses": Counter(person.status for person in collected.people),
         "flagged": [person for person in screen(study, collected).people if person.flags],
         "left_out": collected.identity.left_out(study.second_accounts),
         "underpaid": pay_shortfall(study, median_minutes(study, collected)),

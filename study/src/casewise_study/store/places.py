@@ -59,7 +59,6 @@ class Progress:
     """Blocks held past their lease: the next person who finds no free block gets one of them."""
     unconfirmed: int
     """Blocks held or completed by people whom nobody has confirmed: others may have them too."""
-    people: Counter[PersonStatus]
     counts: tuple[tuple[int, int], ...]
     """Safe and unsafe votes that count, of each cell of the design."""
 
@@ -259,7 +258,6 @@ def progress(session: Session, of: Study, now: datetime) -> Progress:
         )
     ):
         tally[place, verdict] = number
-    people = session.scalars(select(Person.status).where(~Person.purged))
     return Progress(
         places=places(session, of, now),
         paused=session.execute(select(Served.paused)).scalar_one(),
@@ -268,7 +266,6 @@ def progress(session: Session, of: Study, now: datetime) -> Progress:
         active=held[PersonStatus.ACTIVE],
         expired=sum(row.doubt == 2 for row in live),
         unconfirmed=sum(not row.known for row in live),
-        people=Counter(people),
         counts=tuple(
             (tally[place, "safe"], tally[place, "unsafe"]) for place in range(len(of.design.cells))
         ),

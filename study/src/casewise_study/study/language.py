@@ -39,7 +39,6 @@ _OWN_LINE = re.compile(r"\s*([-*•]|\d{1,2}[.)])\s")
 class Language:
     """Texts that a study's people read, in their language."""
 
-    code: str
     locale: Locale
     catalogue: gettext.NullTranslations
     lacking: tuple[str, ...] = ()
@@ -112,13 +111,13 @@ def open_language(code: str, folder: Path | None = None) -> Language:
     locale = _locale(code)
     own = folder / f"{code}.po" if folder is not None else None
     if own is not None and own.is_file():
-        return _read(code, locale, own.read_bytes(), own)
+        return _read(locale, own.read_bytes(), own)
     if locale.language == SOURCE:
-        return Language(code, locale, gettext.NullTranslations())
+        return Language(locale, gettext.NullTranslations())
     for name in (code, locale.language):
         ours = files("casewise_study.data") / f"{name}.po"
         if ours.is_file():
-            return _read(code, locale, ours.read_bytes(), Path(f"{name}.po"))
+            return _read(locale, ours.read_bytes(), Path(f"{name}.po"))
     raise InputError(
         "no texts in this language",
         field="language",
@@ -137,7 +136,7 @@ def _locale(code: str) -> Locale:
 
 
 @lru_cache(maxsize=8)
-def _read(code: str, locale: Locale, text: bytes, path: Path) -> Language:
+def _read(locale: Locale, text: bytes, path: Path) -> Language:
     try:
         catalogue = read_po(io.BytesIO(text), locale, abort_invalid=True)
     except (PoFileError, ValueError) as error:
@@ -149,7 +148,7 @@ def _read(code: str, locale: Locale, text: bytes, path: Path) -> Language:
     write_mo(compiled, catalogue)
     compiled.seek(0)
     names = (one.id if isinstance(one.id, str) else one.id[0] for one in lacking)
-    return Language(code, locale, gettext.GNUTranslations(compiled), tuple(names))
+    return Language(locale, gettext.GNUTranslations(compiled), tuple(names))
 
 
 def _is_whole(message: Message) -> bool:

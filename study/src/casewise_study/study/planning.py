@@ -125,13 +125,7 @@ def plan_study(
         )
 
     consent = partial(
-        default_consent,
-        spoken,
-        pay,
-        tasks=design.longest,
-        by=by,
-        contact=contact,
-        ethics=ethics,
+        default_consent, spoken, pay, tasks=design.longest, by=by, contact=contact, ethics=ethics
     )
     study = Study(
         **texts,

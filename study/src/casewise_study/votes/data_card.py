@@ -1,7 +1,6 @@
 """The data card: how the votes came about, and what they say."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from importlib.resources import files
@@ -24,7 +23,7 @@ from casewise.sheets import (
 from casewise_study.study.language import HEADING
 from casewise_study.study.planning import forecast, pay_shortfall
 from casewise_study.study.reading_times import IMPOSSIBLE, reading
-from casewise_study.study.schema import Arm, Platform
+from casewise_study.study.schema import Arm
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.result_files import row_of
 from casewise_study.votes.results import NO_INTERVALS, Results
@@ -32,11 +31,6 @@ from casewise_study.votes.screening import rules_in_words
 
 _MOST_TURNED = 5
 """Labels listed in the card that turn."""
-
-_PLATFORMS = {
-    Platform.NONE: "By invitation, without a platform.",
-    Platform.PROLIFIC: "On Prolific.",
-}
 
 
 def data_card(results: Results, choices: Mapping[str, bool]) -> str:
@@ -54,12 +48,10 @@ def data_card(results: Results, choices: Mapping[str, bool]) -> str:
             **row_of(results),
             **choices,
             "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
-            "twice": _seen_twice(results),
             "excluded": [one for one in results.collected.people if one.excluded],
             "tables": {"people": _people(results), **tables},
             "completeness": results.completeness,
             "no_intervals": NO_INTERVALS,
-            "platform": _PLATFORMS[study.recruitment.platform],
             "rules": [*rules_in_words(study.screening)] or ["No rule was on."],
             "minutes": forecast(study).minutes,
             "impossible": IMPOSSIBLE * reading(study).speed,
@@ -106,12 +98,6 @@ def _turned(results: Results) -> list[str]:
     ]
     more = len(results.turned) - len(lines)
     return [*lines, f"{more} more (`turned` in `summary.json`)"] if more else lines
-
-
-def _seen_twice(results: Results) -> int:
-    """Ids with votes on two cells of one query."""
-    asked = Counter((vote.rater, vote.query_id) for vote in results.collected.votes)
-    return len({rater for (rater, _), count in asked.items() if count > 1})
 
 
 def card_tables(results: Results) -> dict[str, Table]:
@@ -213,7 +199,6 @@ _FILTERS = {
     "estimate": estimate,
     "line": escape,
     "money": money,
-    "named": lambda name: escape(name) if name else "not named",
     "number": number,
     "plural": plural,
     "quote": quote,
