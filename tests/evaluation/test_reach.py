@@ -138,12 +138,19 @@ def test_a_dry_run_tells_of_names_and_addresses(cli: Cli) -> None:
     assert "nowhere/m: no provider 'nowhere': a server that speaks" in dry(
         cli, "-m", "nowhere/m", *local
     )
+    assert "fake: write openai-api/SERVICE/MODEL" in dry(cli, "-m", "openai-api/fake")
     for address in ("127.0.0.1:9/v1", "htp://127.0.0.1:9/v1", "http://[bad/v1", "http://h:999999"):
         said = dry(cli, *local, "--model-base-url", address)
         assert f"no request can be sent to the address '{address}'" in said
         assert "--model-base-url" in said
     said = dry(cli, *local, env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": "htp://h"})
     assert "check FAKE_BASE_URL" in said
+
+
+def test_a_dry_run_loads_no_weights_and_starts_no_server(cli: Cli) -> None:
+    done = cli("run", "-m", "sglang/m", "-m", "vllm/m", "--protocol", "binary", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "server" not in done.stdout + done.stderr
 
 
 def test_a_dry_run_names_a_package_that_is_missing(

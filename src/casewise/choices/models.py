@@ -42,6 +42,11 @@ def check_name(model: str) -> None:
         ModelError: There is no such provider; the message says how to write it.
     """
     provider, slash, name = model.partition("/")
+    if model.startswith(OPENAI_API) and not all(name.partition("/")):
+        raise errors.ModelError(
+            f"{model}: write {OPENAI_API}SERVICE/MODEL; SERVICE_BASE_URL and SERVICE_API_KEY are "
+            "its address and key"
+        )
     if provider and name:
         known = (*_inspects_providers(), TARGETS, *IN_PROCESS)
         plugins = set(metadata.entry_points(group="inspect_ai").names)

@@ -54,7 +54,8 @@ def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
     """
     if is_in_process(model):
         return Prices(0.0, 0.0)
-    info = get_model_info(model)
+    # Inspect opens a model that its list lacks: weights would be loaded, or a server started.
+    info = None if loads_weights(model, None) else get_model_info(model)
     share = BATCH_PRICE if batch else 1.0
 
     def price(name: str) -> float | None:

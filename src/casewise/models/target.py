@@ -158,7 +158,8 @@ def load_target(given: str, folder: Path | str | None = None) -> Target:
 
 
 def _load_function(given: str, folder: str) -> Target:
-    module_name, _, name = given.partition(":")
+    file, _, name = given.partition(":")
+    module_name = file.removesuffix(".py")
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:

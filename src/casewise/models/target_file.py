@@ -208,7 +208,7 @@ class TargetFile(Strict):
                 raise fault(f"{{{stray[0]}}} can't stand here", *place, expected=expected)
         if not self.places & {"messages", "text", "last"}:
             expected = "{messages}, {text} or {last} in the body"
-            raise fault("no place of the conversation's id is given", "body", expected=expected)
+            raise fault("nothing sends the conversation", "body", expected=expected)
         sessions = {text for _, text in self._templates if "{session}" in text}
         if self.session is not None and sessions != {"{session}"}:
             expected = "{session} as a whole value, left out of the first request"
