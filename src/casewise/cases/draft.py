@@ -359,6 +359,8 @@ class _Drafting:
     """Columns of lists of records, and columns that are contexts or sides."""
     entries: dict[str, Any] = field(default_factory=dict)
     questions: list[Question] = field(default_factory=list)
+    replies: Sequence[_Column] = ()
+    """Columns of what a model said."""
 
     def ask(self, text: str, *answers: str) -> str:
         """The answer that was given to a question; empty where it is open."""
@@ -388,12 +390,10 @@ class _Drafting:
             self.questions.append(Question(text))
         if "turns" not in self.entries:
             self._take_query()
-        replies = [one for one in self.left if one.is_called(_REPLY) and one.is_prose]
-        self.left = [one for one in self.left if one not in replies]
-        self._take_labels(replies)
+        self.replies = [one for one in self.left if one.is_called(_REPLY) and one.is_prose]
+        self._take_labels()
         self._take_contexts()
         self._take_ids()
-        self.left += replies
         if "vote" not in self.entries and "rater" in self.entries:
             rater = self.entries.pop("rater")
             self.left += [one for one in every if one.name == rater]
@@ -417,7 +417,7 @@ class _Drafting:
 
     # --- labels -------------------------------------------------------------------------------
 
-    def _take_labels(self, replies: Sequence[_Column]) -> None:
+    def _take_labels(self) -> None:
         """Take a column for each side, people's verdicts, the one label, or a measure."""
         if self._take_sided():
             return
@@ -430,11 +430,11 @@ class _Drafting:
         elif lists:
             self._take_read("votes", lists[0])
         elif len(labels) > 1:
-            self._take_one_of(labels, replies)
+            self._take_one_of(labels)
         elif labels:
-            self._take_label(labels[0], replies)
+            self._take_label(labels[0])
         else:
-            self._take_measure(replies)
+            self._take_measure()
 
     def _take_read(self, key: str, *columns: _Column) -> None:
         """Take columns of sides or of ratings, once their reading is known."""
@@ -507,7 +507,7 @@ class _Drafting:
         self.left = [one for one in self.left if all(one not in pair for pair in pairs)]
         return True
 
-    def _take_one_of(self, labels: Sequence[_Column], replies: Sequence[_Column]) -> None:
+    def _take_one_of(self, labels: Sequence[_Column]) -> None:
         names = [one.name for one in labels]
         text = (
             f"Is each of {some(list(map(repr, names)), 4)} a context, a person, or one the label?"
@@ -520,13 +520,18 @@ class _Drafting:
             self.entries["context.where"] = "where"
             self.take("intended", {"column": "said", **self._sides(_joined(labels))}, *labels)
         for label in [one for one in labels if one.name == chosen]:
-            self._take_label(label, replies)
+            self._take_label(label)
 
-    def _take_label(self, label: _Column, replies: Sequence[_Column]) -> None:
+    def _take_label(self, label: _Column) -> None:
         """Take a vote where the table has raters, else the authors' label of the query."""
         key = "vote" if "rater" in self.entries or _VERDICTS in self.answers else "intended"
-        if key == "intended" and replies and not label.is_called(_QUERY, _named("intend context")):
-            text = f"Does {label.name!r} label what is asked, or the reply in {replies[0].name!r}?"
+        if (
+            key == "intended"
+            and self.replies
+            and not label.is_called(_QUERY, _named("intend context"))
+        ):
+            reply = self.replies[0].name
+            text = f"Does {label.name!r} label what is asked, or the reply in {reply!r}?"
             key = key if self.ask(text, "case", "reply") == "case" else ""
         if key:
             self._take_read(key, label)
@@ -555,7 +560,7 @@ class _Drafting:
             entries["unsafe"] = entries.pop("none")
         return dict(entries)
 
-    def _take_measure(self, replies: Sequence[_Column]) -> None:
+    def _take_measure(self) -> None:
         """Take a rating a person, or one column of shares of people or of ratings."""
         rated = [
             one for one in self.left if len({*one.numbers}) > 1 and not _ID.fullmatch(one.name)
@@ -571,7 +576,7 @@ class _Drafting:
             named = [one for one in rated if one.name == chosen]
             for one in told:
                 if one.name == chosen:
-                    self._take_label(one, replies)
+                    self._take_label(one)
         for one in named:
             self._take_read("vote" if "rater" in self.entries else "published_safe_rate", one)
 
@@ -583,10 +588,10 @@ class _Drafting:
         safe = {"unsafe": "low", "safe": "high"}.get(column.side)
         if not safe:
             text = f"In {column.name!r} ({low:g} to {high:g}), which end means safe?"
-            ends = [f"{column.name}: {end}" for end in ("high", "low", "no rating")]
-            safe = self.ask(text, *ends).rpartition(": ")[2]
-        scales = {"high": {"scale": [low, high]}, "low": {"scale": [high, low]}}
-        return scales.get(safe, {})
+            answers = (f"{column.name}: {end}" for end in ("high", "low", "no rating"))
+            safe = self.ask(text, *answers).rpartition(": ")[2]
+        ends = {"high": [low, high], "low": [high, low]}.get(safe)
+        return {"scale": ends} if ends else {}
 
     # --- contexts and ids ---------------------------------------------------------------------
 
@@ -595,7 +600,7 @@ class _Drafting:
         spoken = _LANGUAGE.fullmatch(str(self.entries.get("query")))
         for column in list(self.left):
             is_told = column.is_called(_CONTEXT) and not column.is_called(_SIDED)
-            is_other = column.is_verdict or column.is_id or column.records
+            is_other = column.is_verdict or column.is_id or column.records or column in self.replies
             language = _LANGUAGE.fullmatch(column.name)
             is_foreign = spoken and language and spoken[1] != language[1]
             is_named = f"context: {column.name}" in self.answers
@@ -667,7 +672,7 @@ def _is_one_hot(columns: Sequence[_Column]) -> bool:
     """Tell whether one column of each row says yes, and the others no or nothing."""
     rows = zip(*(one.values for one in columns), strict=True)
     kinds = ([as_key(cell) for cell in row if cell is not None] for row in rows)
-    marks = [["yes" if kind == "x" else _meaning(kind) for kind in row] for row in kinds]
+    marks = (["yes" if kind == "x" else _meaning(kind) for kind in row] for row in kinds)
     return all({*row} <= {"yes", "no"} and row.count("yes") == 1 for row in marks)
 
 
