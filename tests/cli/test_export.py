@@ -1,9 +1,7 @@
 """``casewise export`` as a person uses it: names, folders, refusals."""
 
 from pathlib import Path
-from typing import Any
 
-import pytest
 from conftest import Cli
 
 TASK = ("--to", "lm-eval", "--cases", "starter", "--reveal")
@@ -22,15 +20,3 @@ def test_a_folder_replaces_nothing(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     cli.ok("export", *TASK, "--out", "empty")
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
-
-
-def test_a_failed_export_leaves_nothing(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full_disk(self: Path, *_: Any, **__: Any) -> int:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", full_disk)
-        assert cli("export", *TASK, "--out", "task").returncode != 0
-    assert not list(tmp_path.iterdir())

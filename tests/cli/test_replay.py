@@ -143,15 +143,6 @@ def test_turns_and_users(replay: Replay) -> None:
     refused(done, "no conversation can be asked again", "1: the file has no reply to it")
 
 
-def test_a_single_user_counts_as_one(replay: Replay) -> None:
-    done = replay(talks(4, users=1), refusing({1}), "--format", "json")
-    rate = json.loads(done.stdout)["rates"][0]["newly_refused"]
-    low, high = rate["interval"]
-    assert rate["value"] == 1 / 4
-    assert low < 0.05
-    assert high > 0.8
-
-
 def fence(request: dict[str, Any]) -> int:
     """Which conversation a request is of."""
     return int(request["messages"][-1]["content"].split("fence ")[1].split(" ")[0])
@@ -275,6 +266,13 @@ def test_texts_are_shown_on_request(replay: Replay, tmp_path: Path) -> None:
     assert f"after: {REFUSAL}" in done.stdout
     assert query(8) not in done.stdout
     assert found_in(tmp_path / "logs", query(8)) != []
+
+
+def test_texts_that_were_not_kept(replay: Replay) -> None:
+    replay(talks(12), refusing({7}))
+    done = replay(talks(12), refusing({7}), "--reveal")
+    assert done.requests == []
+    assert "after: (not kept: asked without --reveal)" in done.stdout
 
 
 def test_a_model_grades_both_replies(replay: Replay) -> None:

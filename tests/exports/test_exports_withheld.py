@@ -67,13 +67,6 @@ def test_revealed_on_request(cli_inside: Cli, tmp_path: Path, logs: Path, form: 
     assert said.count("Content warning") == 1
 
 
-def test_a_task_must_be_revealed(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
-    done = cli_inside("export", logs, "--to", "lm-eval", "--out", "task")
-    assert done.returncode == 2
-    assert "--reveal" in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
 def scores(cli: Cli, path: Path | str) -> list[dict[str, Any]]:
     done = cli("score", path, "--format", "json")
     assert done.returncode == 0, done.stderr

@@ -129,13 +129,6 @@ def test_roles_of_sharegpt_and_a_system_message_in_a_field_of_its_own(
     ]
 
 
-def test_an_unknown_form_says_what_was_expected(grade: Grade, tmp_path: Path) -> None:
-    turn = {"from": "narrator", "value": "x"}
-    found = grade(as_json(tmp_path / "a.jsonl", {"conversations": [turn]}))
-    assert "message 1: wrong role (found text; expected" in found.said
-    assert "or 'from' and 'value'" in found.said
-
-
 TASK = """
 import sys
 from inspect_ai import Task, eval

@@ -68,6 +68,11 @@ def test_non_replies_are_named_and_replies_on_errors_graded(
     others = found[len(kinds) + 1 :]
     assert not [why for _, why in others if str(why).startswith("no reply")]
     assert {kind for kind, _ in others} & {"compliance", "partial", "refusal"}
+    asked, said = {"role": "user", "content": QUERY}, {"role": "assistant", "content": None}
+    empty = [exchange(one) for one in (None, "", float("nan"))]
+    empty += [{"case_id": "c-safe", "messages": [asked, said]}]
+    rows = graded(cli_inside, tmp_path, empty).select("response_class", "explanation").unique()
+    assert rows.rows() == [("undetermined", "empty")]
 
 
 FILTER = (
@@ -106,15 +111,6 @@ def test_a_grader_is_not_asked_about_them(cli: Cli, tmp_path: Path) -> None:
     assert server.requests == []
     table = pl.read_parquet(tmp_path / "t.parquet")
     assert table["response_class"].to_list() == ["undetermined"]
-
-
-def test_an_empty_field_is_no_reply(cli_inside: Cli, tmp_path: Path) -> None:
-    asked, said = {"role": "user", "content": QUERY}, {"role": "assistant", "content": None}
-    records = [exchange(empty) for empty in (None, "", float("nan"))]
-    records += [{"case_id": "c-safe", "messages": [asked, said]}]
-    table = graded(cli_inside, tmp_path, records)
-    assert set(table["response_class"]) == {"undetermined"}
-    assert set(table["explanation"]) == {"empty"}
 
 
 def test_replies_that_a_token_limit_ended(cli_inside: Cli, tmp_path: Path) -> None:
