@@ -143,7 +143,6 @@ def test_a_run_that_was_stopped(tmp_path: Path, coverage: str, verdict: str) -> 
     """60 of 200 judgements."""
     found = held(tmp_path, f"{BOTH}, {coverage}", stopped(60, 200))
     assert found["verdict"] == verdict
-    assert found["judgements"] == [{"run": "m", "there": 60, "planned": 200}]
     assert "60 of 200 read: 140 never asked" in found["runs"][0]["verdict"][0]
     missing = [(one["run"], one["what"]) for one in found["missing"]]
     assert missing == ([("m", "judgements")] if verdict == "undecided" else [])

@@ -1,9 +1,9 @@
 """Figures of a rule: of a run, of its baseline, their difference; and how complete a run is."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
@@ -31,11 +31,6 @@ def is_about(rule: GateRule, condition: RunCondition) -> bool:
     return all(_is_one_of(condition[one], rule.values(one)) for one in rule.where)
 
 
-def _has(condition: RunCondition, rule: GateRule) -> bool:
-    """Tell whether a rule's measure is defined for the protocol of a condition."""
-    return rule.measure.is_for(family_of(condition.protocol), condition.protocol)
-
-
 def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]:
     """The conditions that a rule is about; none only where a configuration skips such rules.
 
@@ -45,7 +40,12 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]
     matched = [one for one in runs if is_about(rule, one.condition)]
     if not matched:
         raise _no_match(rule, config, [one.condition for one in runs])
-    measured = [one for one in matched if _has(one.condition, rule)]
+    measured = [
+        one
+        for one in matched
+        for protocol in [one.condition.protocol]
+        if rule.measure.is_for(family_of(protocol), protocol)
+    ]
     if not measured and not config.skips:
         titles = "; ".join(dict.fromkeys(one.condition.title for one in matched))
         problem = f"{rule.measure.name} isn't defined for {titles}"
@@ -90,32 +90,66 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class FigureMaker:
-    """Makes figures of scores and comparisons, which the rules share."""
+class HeldRun:
+    """A run that rules are about, beside its baseline if there is one."""
 
+    run: Run
+    baseline: Run | None
     config: GateConfig
-    against: Mapping[str, Run]
-    """Baselines by the name of their run."""
-    _made: dict[object, Any] = field(default_factory=dict)
 
     @property
     def scoring(self) -> Scoring:
         """Rules of scoring."""
         return Scoring(self.config.labels)
 
-    def make(self, rule: GateRule, run: Run) -> Figures:
-        """The figures of one condition under one rule, against its baseline if it compares."""
-        labels, state = self.scoring.rule(run.rows), self.state(run)
-        coverage = _coverage(state)
+    @property
+    def shares_data(self) -> bool:
+        """Tell whether it is over the same version of the data as its baseline."""
+        other = self.baseline
+        return other is not None and self.run.condition.has_data_of(other.condition)
+
+    @cached_property
+    def state(self) -> RunState:
+        """State of the run; it must have the cases of a baseline over the same data."""
+        state = run_state(self.run.rows)
+        if self.baseline is None or not self.shares_data:
+            return state
+        lost = len(lost_rows(self.run.rows, self.baseline.rows))
+        planned = max(state.planned, state.there + lost)
+        recorded = state.is_recorded and planned == state.planned
+        return replace(state, planned=planned, is_recorded=recorded)
+
+    @cached_property
+    def score(self) -> Score:
+        """Score of the run, corrected where people labelled its replies."""
+        rule = self.scoring.rule(self.run.rows)
+        score = score_rows(self.run.rows, self.run.condition, rule, self.scoring)
+        return correct_scores([score], self.config.checks)[0]
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The run against its baseline; None where they share no answered, labelled case."""
+        if self.baseline is None or not are_comparable(self.baseline, self.run, self.scoring):
+            return None
+        return compare_runs([(self.baseline, self.run)], self.scoring, self.config.checks)[0]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What is said of the run, against its baseline if there is one."""
+        if found := self.comparison:
+            return Verdict.of_change(found)
+        return Verdict(self.run.condition.title, self.score)
+
+    def figures(self, rule: GateRule) -> Figures:
+        """The figures under a rule, against the baseline if it compares."""
+        labels, coverage = self.scoring.rule(self.run.rows), _coverage(self.state)
         if rule.measure.name == "coverage":
-            other = self.against[run.name] if rule.compares else None
+            other = self.baseline if rule.compares else None
             before = _coverage(run_state(other.rows)) if other else None
-            return Figures(coverage, before, labels, state.planned, coverage.value)
+            return Figures(coverage, before, labels, self.state.planned, coverage.value)
+        scores: Sequence[Score] = (self.score,)
         if rule.compares:
-            found = self.comparison(run)
-            scores: Sequence[Score] = found.scores if found else ()
-        else:
-            scores = (self.score(run),)
+            scores = self.comparison.scores if self.comparison else ()
         rates = [self._rate(rule, one) for one in scores] or [UNDEFINED, UNDEFINED]
         return Figures(
             *(rates[-1], rates[0] if rule.compares else None, labels),
@@ -130,41 +164,6 @@ class FigureMaker:
             return UNDEFINED
         # Scores of no answers at all have the measures of judges.
         return score.measures.get(rule.measure.name, UNDEFINED)
-
-    def state(self, run: Run) -> RunState:
-        """State of a run; it must have the cases of a baseline over the same data."""
-        other = self.against.get(run.name)
-        same = other is not None and run.condition.has_data_of(other.condition)
-        state = run_state(run.rows)
-        lost = len(lost_rows(run.rows, other.rows)) if other and same else 0
-        planned = max(state.planned, state.there + lost)
-        recorded = state.is_recorded and planned == state.planned
-        return replace(state, planned=planned, is_recorded=recorded)
-
-    def score(self, run: Run) -> Score:
-        """Score of a run, corrected where people labelled its replies."""
-        key = ("score", run.name)
-        if key not in self._made:
-            rule = self.scoring.rule(run.rows)
-            score = score_rows(run.rows, run.condition, rule, self.scoring)
-            (self._made[key],) = correct_scores([score], self.config.checks)
-        return self._made[key]  # type: ignore[no-any-return]
-
-    def verdict(self, run: Run) -> Verdict:
-        """What is said of a run, against its baseline if there is one."""
-        if run.name in self.against and (found := self.comparison(run)):
-            return Verdict.of_change(found)
-        return Verdict(run.condition.title, self.score(run))
-
-    def comparison(self, run: Run) -> Comparison | None:
-        """A run against its baseline; None where they share no answered, labelled case."""
-        key = ("comparison", run.name)
-        if key not in self._made:
-            both = self.against[run.name], run
-            pairs = [both] if are_comparable(*both, self.scoring) else []
-            found = compare_runs(pairs, self.scoring, checks=self.config.checks)
-            self._made[key] = found[0] if found else None
-        return self._made[key]  # type: ignore[no-any-return]
 
 
 def _coverage(state: RunState) -> Estimate:

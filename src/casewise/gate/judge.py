@@ -2,22 +2,21 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import permutations
 
 import polars as pl
 
 from casewise.choices import Side
 from casewise.errors import InputError
-from casewise.gate.figures import FigureMaker, Figures, is_about, runs_like, select
+from casewise.gate.figures import Figures, HeldRun, is_about, runs_like, select
 from casewise.gate.report import Gate, GateRow, GateVerdict, Missing
 from casewise.gate.rules import Demand, GateConfig, GateRule
-from casewise.judgements import ANSWER_KEYS, RunState, Unjudged
+from casewise.judgements import ANSWER_KEYS, Unjudged
 from casewise.measures import family_of, gated
 from casewise.replies import correction_notes
 from casewise.results import (
     Run,
-    Verdict,
     find_runs,
     other_data,
     rules_remark,
@@ -101,61 +100,57 @@ def run_gate(
     runs = find_runs({"run": table})
     others = [] if baseline is None else find_runs({"baseline": baseline})
     about = [(rule, select(rule, runs, config)) for rule in config.rules]
-    held = [(rule, run) for run in runs for rule, found in about if run in found]
-    if not held:
+    inside = [one for one in runs if any(one in found for _, found in about)]
+    if not inside:
         names = ", ".join(dict.fromkeys(rule.measure.name for rule in config.rules))
         problem = "the run has nothing that a rule is about"
         raise InputError(problem, expected=f"one of {names}")
-    _check_together(held, config)
-    inside = [one for one in runs if any(run is one for _, run in held)]
-    against = {one.name: found[0] for one in inside if len(found := runs_like(one, others)) == 1}
-    for rule, run in held:
-        if rule.compares:
-            _check_baseline(rule, run, others, config, across_versions=across_versions)
-    maker = FigureMaker(config, against)
-    rows = [_row(maker, rule, run) for rule, run in held]
-    verdicts = {one.name: maker.verdict(one) for one in inside}
-    states = {one.name: maker.state(one) for one in inside}
-    missing = [
-        *_missing_judgements(rows, states, unjudged, config),
-        *_missing_sides(rows),
+    like = [runs_like(one, others) for one in inside]
+    held = [
+        HeldRun(one, found[0] if len(found) == 1 else None, config)
+        for one, found in zip(inside, like, strict=True)
     ]
-    settled = {row.run.name for row in rows if row.rule.allows_gaps} | {one.run for one in missing}
-    missing += _undecided_passes(rows, verdicts, settled)
-    missing += _other_labels(verdicts)
-    skipped = [rule for rule, found in about if not found]
-    every = [score for one in verdicts.values() for score in one.scores]
+    rules = [[rule for rule, found in about if one.run in found] for one in held]
+    for one, found, own in zip(held, like, rules, strict=True):
+        _check_together(own, config)
+        for rule in own:
+            if rule.compares:
+                _check_baseline(rule, one, found or others, across_versions=across_versions)
+    rows = [
+        GateRow(one, rule, figures, *judge(rule, figures))
+        for one, own in zip(held, rules, strict=True)
+        for rule in own
+        for figures in [one.figures(rule)]
+    ]
+    skipped = dict.fromkeys(rule.measure.name for rule, found in about if not found)
+    scores = [score for one in held for score in one.verdict.scores]
     notes = [
-        *_left_out(skipped),
-        *(line for one in inside for line in _other_prompt(one, against.get(one.name))),
-        rules_remark(every),
-        *run_warnings(every),
-        *correction_notes(filter(None, (one.correction for one in every))),
+        f"Left out, as no protocol of the run has them: {', '.join(skipped)}." if skipped else "",
+        *map(_other_prompt, held),
+        rules_remark(scores),
+        *run_warnings(scores),
+        *correction_notes(filter(None, (one.correction for one in scores))),
     ]
     fails = Counter(row.run.condition for row in rows if row.verdict is GateVerdict.FAIL)
+    verdicts = [one.verdict for one in held]
     return Gate(
         rows=tuple(rows),
-        states=states,
         # Worst first.
-        verdicts=tuple(sorted(verdicts.values(), key=lambda one: -fails[one.conditions[-1]])),
-        missing=missing,
+        verdicts=tuple(sorted(verdicts, key=lambda one: -fails[one.conditions[-1]])),
+        missing=_missing(rows, held, unjudged, config),
         notes=list(dict.fromkeys(filter(None, notes))),
     )
 
 
-def _check_together(held: Sequence[tuple[GateRule, Run]], config: GateConfig) -> None:
+def _check_together(rules: Sequence[GateRule], config: GateConfig) -> None:
     """Refuse rules about the same figure that no run can pass together.
 
     Raises:
         InputError: A figure must be at least one limit and at most a lower one.
     """
-    for (floor, run), (cap, other) in permutations(held, 2):
+    for floor, cap in permutations(rules, 2):
         both = (floor.demand, cap.demand) == (Demand.AT_LEAST, Demand.AT_MOST)
-        if (
-            both
-            and floor.limit > cap.limit
-            and (floor.measure, run.name) == (cap.measure, other.name)
-        ):
+        if both and floor.limit > cap.limit and floor.measure == cap.measure:
             wanted = (
                 f"rule {config.number(floor)} wants at least {floor.limit:g} of the same figure"
             )
@@ -163,67 +158,81 @@ def _check_together(held: Sequence[tuple[GateRule, Run]], config: GateConfig) ->
 
 
 def _check_baseline(
-    rule: GateRule,
-    run: Run,
-    baseline: Sequence[Run],
-    config: GateConfig,
-    *,
-    across_versions: bool,
+    rule: GateRule, held: HeldRun, there: Sequence[Run], *, across_versions: bool
 ) -> None:
     """Refuse a baseline that a run can't be subtracted from.
+
+    Args:
+        rule: A rule that compares.
+        held: The run, beside its baseline.
+        there: Runs of the baseline that are like it, or else all.
+        across_versions: Whether it may be over another version of the data.
 
     Raises:
         InputError: There is none; or it has no run under the condition, or several; or over other
             data or cases.
     """
-    if not baseline:
-        raise config.fault(
+    run, other, fault = held.run, held.baseline, held.config.fault
+    if not there:
+        raise fault(
             rule,
             "the rule needs a baseline, and none was given",
             field=str(rule.demand),
             expected="--baseline RUN; or limits under `without_baseline:`",
         )
-    found = runs_like(run, baseline)
-    if len(found) != 1:
-        raise config.fault(
+    if other is None:
+        found = "several runs" if runs_like(run, there) else "no run"
+        raise fault(
             rule,
-            f"the baseline has {'several runs' if found else 'no run'} like {run.name} "
-            f"({run.condition.text})",
-            expected=f"one: the baseline has {'; '.join(one.name for one in found or baseline)}",
+            f"the baseline has {found} like {run.name} ({run.condition.text})",
+            expected=f"one: the baseline has {'; '.join(one.name for one in there)}",
         )
-    (other,) = found
-    if not across_versions and not run.condition.has_data_of(other.condition):
+    if not across_versions and not held.shares_data:
         raise other_data((run.name, run.condition), (other.name, other.condition))
     if run.rows.join(other.rows, on=ANSWER_KEYS, how="semi").is_empty():
         problem = f"{run.name} and {other.name} share no case"
-        raise config.fault(rule, problem, expected="runs over the same cases")
+        raise fault(rule, problem, expected="runs over the same cases")
 
 
-def _row(maker: FigureMaker, rule: GateRule, run: Run) -> GateRow:
-    figures, number = maker.make(rule, run), maker.config.number(rule)
-    other = maker.against[run.name].name if rule.compares else None
-    return GateRow(number, rule, run, other, figures, *judge(rule, figures))
+def _missing(
+    rows: Sequence[GateRow],
+    held: Sequence[HeldRun],
+    unjudged: Iterable[Unjudged],
+    config: GateConfig,
+) -> list[Missing]:
+    """What keeps the gate from passing though no rule fails."""
+    allowed = {row.run.name for row in rows if row.rule.allows_gaps}
+    missing = [
+        *_missing_judgements(held, allowed, unjudged, config),
+        *_missing_sides(rows),
+    ]
+    missing += _undecided_passes(rows, allowed | {one.run for one in missing})
+    for one in held:
+        if one.comparison and (n := one.comparison.relabelled):
+            text = f"{one.run.name}: the labels of {n} cases differ from the baseline's."
+            missing.append(Missing(one.run.name, "same labels", text))
+    return missing
 
 
 def _missing_judgements(
-    rows: Sequence[GateRow],
-    states: Mapping[str, RunState],
+    held: Iterable[HeldRun],
+    allowed: Container[str],
     unjudged: Iterable[Unjudged],
     config: GateConfig,
 ) -> Iterator[Missing]:
-    """Conditions that lack judgements, where no rule says how many may."""
-    allowed = {row.run.name for row in rows if row.rule.allows_gaps}
-    for name, state in states.items():
+    """Runs that lack judgements, but for those of which a rule says how many may."""
+    for one in held:
+        name, state = one.run.name, one.state
         if state.not_asked and name not in allowed:
             text = (
                 f"{name}: {state.sentence}. Go on with the run, or allow it by a rule: "
                 "`measure: coverage`, at_least."
             )
             yield Missing(name, "judgements", text)
-    for one in unjudged:
-        if any(is_about(rule, one.condition) for rule in config.rules):
-            name = one.condition.title
-            planned = "planned" if one.planned is None else f"{one.planned} planned"
+    for begun in unjudged:
+        if any(is_about(rule, begun.condition) for rule in config.rules):
+            name = begun.condition.title
+            planned = "planned" if begun.planned is None else f"{begun.planned} planned"
             text = f"{name}: none of its {planned} judgements is there. Go on with the run."
             yield Missing(name, "judgements", text)
 
@@ -254,19 +263,16 @@ def _missing_sides(rows: Sequence[GateRow]) -> Iterator[Missing]:
             yield Missing(model, f"measure of {side}", text)
 
 
-def _undecided_passes(
-    rows: Sequence[GateRow], verdicts: Mapping[str, Verdict], settled: Iterable[str]
-) -> Iterator[Missing]:
+def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Iterator[Missing]:
     """Passes that unread answers could turn.
 
     Args:
         rows: What was judged.
-        verdicts: What is said of each run, by its name.
         settled: Conditions of which a rule says how much may be missing, or something is already.
     """
     for row in rows:
         rule, name = row.rule, row.rule.measure.name
-        runs = verdicts[row.run.name].scores[0 if rule.compares else -1 :]
+        runs = row.held.verdict.scores[0 if rule.compares else -1 :]
         asked = runs[:-1] if row.run.name in settled else runs
         states = [one.state for one in asked if one.state and one.state.unread]
         if row.verdict is not GateVerdict.PASS or not states:
@@ -281,26 +287,13 @@ def _undecided_passes(
             yield Missing(row.run.name, "answers", f"{row.run.name}: {text}")
 
 
-def _other_labels(verdicts: Mapping[str, Verdict]) -> Iterator[Missing]:
-    for name, one in verdicts.items():
-        if one.comparison and one.comparison.relabelled:
-            n = one.comparison.relabelled
-            text = f"{name}: the labels of {n} cases differ from the baseline's."
-            yield Missing(name, "same labels", text)
-
-
-def _left_out(rules: Sequence[GateRule]) -> Iterator[str]:
-    """Note on rules that were not judged."""
-    if rules:
-        names = ", ".join(dict.fromkeys(one.measure.name for one in rules))
-        yield f"Left out, as no protocol of the run has them: {names}."
-
-
-def _other_prompt(run: Run, baseline: Run | None) -> Iterator[str]:
-    mine = run.condition.prompt_version
-    other = baseline.condition.prompt_version if baseline else mine
-    if mine != other:
-        yield (
-            f"{run.name} was asked by the prompt {mine}, its baseline by {other}: the change is "
-            "that of both, model and prompt."
-        )
+def _other_prompt(held: HeldRun) -> str:
+    """Note on a run and a baseline of other prompts; else empty."""
+    other = held.baseline or held.run
+    mine, its = held.run.condition.prompt_version, other.condition.prompt_version
+    if mine == its:
+        return ""
+    return (
+        f"{held.run.name} was asked by the prompt {mine}, its baseline by {its}: the change is "
+        "that of both, model and prompt."
+    )

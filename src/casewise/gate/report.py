@@ -1,16 +1,14 @@
 """Verdicts of a gate: each rule's row, what is missing, and how both are worded and shown."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from casewise.gate.figures import Figures
+from casewise.gate.figures import Figures, HeldRun
 from casewise.gate.rules import Demand, GateRule
-from casewise.judgements import RunState
-from casewise.protocols import CONDITION
 from casewise.replies import PROVISIONAL
 from casewise.results import Comparison, Result, Run
 from casewise.sheets import (
@@ -70,16 +68,28 @@ class Missing:
 class GateRow:
     """One rule held against one condition of the run."""
 
-    number: int
-    """Place of the rule in the file, from 1."""
+    held: HeldRun
     rule: GateRule
-    run: Run
-    against: str | None
-    """Name of the baseline's run, if the rule compares."""
     figures: Figures
     verdict: GateVerdict
     bounds: Bounds
     """One-sided bounds of the value, or of the change; NaN where there are none."""
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self.held.run
+
+    @property
+    def number(self) -> int:
+        """Place of the rule in the file, from 1."""
+        return self.held.config.number(self.rule)
+
+    @property
+    def against(self) -> str | None:
+        """Name of the baseline's run, if the rule compares."""
+        other = self.held.baseline if self.rule.compares else None
+        return other and other.name
 
     @property
     def name(self) -> str:
@@ -169,7 +179,6 @@ class GateRow:
             "where": {column: list(rule.values(column)) for column in rule.where},
             "run": self.run.name,
             "baseline": self.against,
-            "condition": {name: self.run.condition[name] for name in CONDITION},
             "verdict": str(self.verdict),
             "value": found.value.value,
             "value_baseline": before,
@@ -198,8 +207,6 @@ class Gate(Result[GateRow]):
     missing: Sequence[Missing] = field(kw_only=True)
     """Lacks of the run or the rules that keep the gate from passing."""
     notes: Sequence[str] = field(kw_only=True)
-    states: Mapping[str, RunState] = field(kw_only=True)
-    """State of each run against its plan and the cases of its baseline, by name."""
 
     @property
     def comparisons(self) -> dict[str, Comparison]:
@@ -253,18 +260,14 @@ class Gate(Result[GateRow]):
         labels = " and ".join(dict.fromkeys(str(row.figures.labels) for row in self.rows))
         return list(dict.fromkeys([*lines, *self.notes, f"Labels: {labels}."]))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Any:
         """One object: verdict, exit status, rules, notes, cases that changed or are newly wrong."""
-        record: dict[str, Any] = {
+        record = {
             "verdict": str(self.verdict),
             "exit_status": EXIT_STATUS[self.verdict],
             "counts": {str(one): self.count(one) for one in GateVerdict},
             "rules": [row.record() for row in self.rows],
             "missing": [asdict(one) for one in self.missing],
-            "judgements": [
-                {"run": name, "there": one.there, "planned": one.planned}
-                for name, one in self.states.items()
-            ],
             "notes": list(self.notes),
             "runs": [{"run": one.subject, "verdict": list(one.said)} for one in self.verdicts],
             "failures": [
@@ -273,7 +276,7 @@ class Gate(Result[GateRow]):
                 for one in both.failures
             ],
         }
-        return plain(record)  # type: ignore[no-any-return]
+        return plain(record)
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""

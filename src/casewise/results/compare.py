@@ -411,9 +411,9 @@ class Comparisons(Result[Comparison]):
         rows = tuple(found)
         return cls(rows, tuple(map(Verdict.of_change, rows)))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Any:
         """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their verdicts."""
-        record: dict[str, Any] = {
+        record = {
             "difference_is": "after - before",
             "pairs": [_difference_record(one, each) for one in self for each in one.differences],
             "comparisons": [
@@ -428,7 +428,7 @@ class Comparisons(Result[Comparison]):
                 for one, verdict in zip(self, self.verdicts, strict=True)
             ],
         }
-        return plain(record)  # type: ignore[no-any-return]
+        return plain(record)
 
     def records(self) -> list[dict[str, Any]]:
         """``pairs`` of ``casewise compare --format json``: a row for each two runs and measure."""

@@ -583,7 +583,7 @@ class Scores(Result[Score]):
         found = make_browser(self.table, self.runs, self.scoring).failures()
         return [one for one in found if one.run.plain][:most] or found[:most]
 
-    def record(self) -> list[dict[str, Any]]:
+    def record(self) -> Any:
         """An object for each row, with its verdict and its analyses; the baselines last."""
         analysed: dict[RunCondition, list[dict[str, Any]]] = {}
         for one in self.analyses:
@@ -593,7 +593,7 @@ class Scores(Result[Score]):
             id(one.score): {"verdict": list(one.said), "finding": one.finding}
             for one in self.verdicts
         }
-        rows: list[dict[str, Any]] = plain(
+        return plain(
             [
                 row.record()
                 | said.get(id(row), {})
@@ -601,7 +601,6 @@ class Scores(Result[Score]):
                 for row in (*self.rows, *self.ranked, *self.baselines)
             ]
         )
-        return rows
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of ``casewise score --format json``, the baselines last."""
