@@ -36,6 +36,7 @@ from casewise.sheets import (
     Column,
     Kind,
     Row,
+    Sheet,
     Shown,
     Table,
     escape,
@@ -175,40 +176,47 @@ def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) 
 
 
 @dataclass(frozen=True, repr=False)
-class Description(Shown):
+class Detailed(Shown):
+    """A result that is made from details."""
+
+    details: Any
+    """All that was computed."""
+
+    @property
+    def sheet(self) -> Sheet:
+        """The tables of the command."""
+        return reporting.sheet_of(self.details)
+
+    def to_markdown(self, **_: Any) -> str:
+        """The result as the command prints it with ``--format markdown``."""
+        return self.sheet.markdown()
+
+    def _record(self) -> Any:
+        """JSON of the command."""
+        return plain_rows([self.sheet.record()])[0]
+
+
+class Description(Detailed):
     """The human side of a data set."""
 
     details: dataset.Description
-    """All that was computed."""
 
     def records(self) -> list[dict[str, Any]]:
         """One row: the figures of ``casewise describe --format json``, names joined by dots."""
-        (record,) = plain_rows([dataset.as_record(self.details)])
-        return [dict(_flat(record))]
-
-    def to_markdown(self) -> str:
-        """The tables of ``casewise describe --format markdown``."""
-        return reporting.description_sheet(self.details).markdown()
+        return [dict(_flat(self._record()))]
 
 
-@dataclass(frozen=True, repr=False)
-class Audit(Shown):
+class Audit(Detailed):
     """Findings on a set of cases; no text of theirs is shown."""
 
     details: dataset.Audit
-    """All that was computed."""
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each finding, worst first."""
-        return plain_rows(dataset.audit_record(self.details, reveal=False)["findings"])
-
-    def to_markdown(self) -> str:
-        """The page of ``casewise cases audit --format markdown``."""
-        return reporting.audit_sheet(self.details, reveal=False).markdown()
+        return self._record()["findings"]
 
 
-@dataclass(frozen=True, repr=False)
-class Power(Shown):
+class Power(Detailed):
     """Size that a study needs, or power that it has."""
 
     details: statistics.Plan
@@ -221,13 +229,9 @@ class Power(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each answer; what was given is in columns that begin with ``given_``."""
-        (found,) = plain_rows([statistics.as_plan_record(self.details)])
+        found = self._record()
         given = {f"given_{name}": value for name, value in found["inputs"].items()}
         return [answer | given for answer in found["answers"]]
-
-    def to_markdown(self) -> str:
-        """The table of ``casewise power --format markdown``."""
-        return reporting.plan_sheet(self.details).markdown()
 
 
 def _flat(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
@@ -307,7 +311,7 @@ class Plan(Shown):
         """A row for each model and condition, and for each that a model grades."""
         return [asdict(one) for one in self.estimates]
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, **_: Any) -> str:
         """The estimates as a table."""
         return markdown(estimates_table(self.estimates), *map(escape, self.notes))
 
@@ -372,7 +376,7 @@ class Run(Shown):
             for cell, one in zip(self.plan.details.cells, self.states, strict=True)
         ]
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, **_: Any) -> str:
         """The rows as a table, and the failures."""
         columns = [Column("model"), Column("condition")]
         columns += figures(Kind.COUNT, "judged", "total", "errors")

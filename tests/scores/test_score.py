@@ -58,6 +58,11 @@ def test_one_case() -> None:
     assert row["accuracy_ci"] == pytest.approx([0.05, 1.0])
 
 
+def test_shuffled_verdicts_have_no_share_of_pairs_that_are_not_there() -> None:
+    alone = table(*(judgement(f"q{n}", "safe", n % 2) for n in range(20)))
+    assert "| verdicts shuffled |  | – | – | 50 % |" in cw.score(alone).to_markdown()
+
+
 def test_no_view_of_scores_holds_a_text_of_a_run(tmp_path: Path) -> None:
     """Query, context, reply and unread answer are told by id, category and length alone."""
     canary = "zanzibar-canary"

@@ -27,6 +27,7 @@ from casewise.sheets import (
     plain_rows,
     plural,
     setting,
+    sheet_of,
     signed,
     terminal,
 )
@@ -282,10 +283,6 @@ class Gate(Result[GateRow]):
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
         return plain_rows(self.record()["rules"])
 
-    def to_markdown(self, **_: Any) -> str:
-        """Summary of a build."""
-        return self.sheet().markdown()
-
     def sheet(self, page: str = "") -> Sheet:
         """Verdicts on the runs, a table of rules, notes, and in Markdown the cases newly wrong.
 
@@ -352,3 +349,9 @@ class Gate(Result[GateRow]):
 
 def _link(text: str, page: str, place: str) -> str:
     return f"[{text}]({page}#{place})" if page else text
+
+
+@sheet_of.register
+def gate_sheet(result: Gate) -> Sheet:
+    """Summary of a build."""
+    return result.sheet()

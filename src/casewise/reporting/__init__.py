@@ -8,3 +8,4 @@ from casewise.reporting.page import write_report
 from casewise.reporting.power import plan_sheet
 from casewise.reporting.replay import replay_sheet
 from casewise.reporting.scores import score_sheet
+from casewise.sheets import sheet_of

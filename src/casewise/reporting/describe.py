@@ -33,6 +33,7 @@ from casewise.sheets import (
     p_value,
     page,
     plural,
+    sheet_of,
 )
 from casewise.statistics import Estimate
 
@@ -72,6 +73,7 @@ def _size(found: Finding) -> str:
     return f"{found.n}{of} {found.unit}"
 
 
+@sheet_of.register
 def description_sheet(one: Description) -> Sheet:
     """What the context does to votes, the findings, and the tables."""
     return page(_description(one), lambda: as_record(one))
@@ -202,7 +204,8 @@ _CEILINGS = {
 }
 
 
-def audit_sheet(one: Audit, *, reveal: bool) -> Sheet:
+@sheet_of.register
+def audit_sheet(one: Audit, *, reveal: bool = False) -> Sheet:
     """The findings, worst first, then the figures that they rest on."""
     return page(_audit(one, reveal=reveal), lambda: audit_record(one, reveal=reveal))
 

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from casewise.choices import PowerInputs, PowerTest
-from casewise.sheets import Sheet, number, page, rounded
+from casewise.sheets import Sheet, number, page, rounded, sheet_of
 from casewise.statistics import Answer, Plan, Quantity, as_plan_record
 
 _TESTS = {
@@ -44,6 +44,7 @@ def answer_text(answer: Answer, inputs: PowerInputs) -> str:
     return text if answer.power is None else f"{text}, with power {number(answer.power)}"
 
 
+@sheet_of.register
 def plan_sheet(plan: Plan) -> Sheet:
     """The answers, the test and its inputs, and notes."""
     inputs = plan.inputs

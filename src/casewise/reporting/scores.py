@@ -49,6 +49,12 @@ def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
     return page(_parts(result, whole=whole), result.record)
 
 
+@sheet_of.register
+def measures_sheet(result: Score) -> Sheet:
+    """Every measure of a run, with its interval."""
+    return page([_measures([result], ())], result.record)
+
+
 def _parts(result: Scores, *, whole: bool) -> Iterator[Part]:
     if result.by is not None:
         yield runs_table(result.verdicts, (), "By part")

@@ -50,16 +50,10 @@ from casewise.results.analysis import ANALYSES, Analysis, line_records
 from casewise.results.failures import Failure, make_browser
 from casewise.results.verdict import Verdict
 from casewise.sheets import (
-    Column,
-    Kind,
-    Row,
     Shown,
-    Table,
-    markdown,
     plain,
     plain_rows,
     plural,
-    sheet_of,
 )
 from casewise.statistics import (
     BY_DESIGN,
@@ -172,8 +166,13 @@ class Score(Shown):
 
     @cached_property
     def chance(self) -> dict[str, float]:
-        """``follows`` and ``false_changes`` of these verdicts, shuffled over the cases."""
-        return {} if self.counted is None else self.counted.chance
+        """``follows`` and ``false_changes`` of these verdicts, shuffled over the cases.
+
+        Without those of which there are no pairs.
+        """
+        found = {} if self.counted is None else self.counted.chance
+        known = {name for name, one in self.measures.items() if one.value == one.value}
+        return {name: one for name, one in found.items() if name in known}
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -275,16 +274,6 @@ class Score(Shown):
     def records(self) -> list[dict[str, Any]]:
         """The row of ``casewise score --format json``."""
         return plain_rows([self.record()])
-
-    def to_markdown(self) -> str:
-        """Every measure with its interval, as Markdown."""
-        rows = [
-            Row([find(name).label, one.value, one.interval, one.reason])
-            for name, one in self.measures.items()
-        ]
-        values = (Column("value", Kind.NUMBER), Column("95 %", Kind.INTERVAL))
-        columns = (Column("measure"), *values, Column("withheld"))
-        return markdown(Table(columns, rows, f"{self.condition.title}, {self.n} judgements"))
 
 
 def count_values(values: pl.Series) -> dict[str, int]:
@@ -497,14 +486,6 @@ class Result(Shown, Sequence[Rows], Generic[Rows]):
     @abstractmethod
     def record(self) -> Any:
         """The JSON values that the command prints; what is undefined is None."""
-
-    def to_markdown(self, **options: Any) -> str:
-        """The result as Markdown, as the command prints it with ``--format markdown``.
-
-        Args:
-            options: Of its own tables: ``whole=True`` shows every measure and analysis.
-        """
-        return sheet_of(self, **options).markdown()
 
 
 @dataclass(frozen=True, repr=False)

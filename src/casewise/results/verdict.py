@@ -715,7 +715,7 @@ def pinned_rows(
             *(1 - one.share_safe, one.share_safe, one.chance),
         )
         for one in verdicts
-        if one.score.chance
+        if one.share_safe == one.share_safe
     ]
     found: dict[str, list[float]] = {}
     if shuffled:

@@ -25,9 +25,14 @@ class Shown(ABC):
     def records(self) -> list[dict[str, Any]]:
         """The rows as JSON values; what is undefined is None."""
 
-    @abstractmethod
-    def to_markdown(self) -> str:
-        """The result as Markdown, as the command prints it with ``--format markdown``."""
+    def to_markdown(self, **options: Any) -> str:
+        """The result as Markdown, as the command prints it with ``--format markdown``.
+
+        Args:
+            options: Of its own tables: of scores and comparisons ``whole=True`` shows every measure
+                and analysis.
+        """
+        return sheet_of(self, **options).markdown()
 
     def to_polars(self) -> "pl.DataFrame":
         """The rows as a data frame, with a column for each name that any of them has.

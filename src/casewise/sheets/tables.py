@@ -103,12 +103,11 @@ def interval(ends: tuple[float, float] | None, digits: int = 3, *, with_signs: b
     return " to ".join(write(end, digits) for end in ends)
 
 
-def estimate(found: Measured | None, digits: int = 3, *, with_signs: bool = False) -> str:
+def estimate(found: Measured | None, digits: int = 3) -> str:
     """Write an estimate and its interval: ``.812 (.771 to .853)``; alone where it has none."""
     if found is None:
         return UNDEFINED
-    text = (signed if with_signs else number)(found.value, digits)
-    ends = interval(found.interval, digits, with_signs=with_signs)
+    text, ends = number(found.value, digits), interval(found.interval, digits)
     return text if UNDEFINED in (text, ends) else f"{text} ({ends})"
 
 
