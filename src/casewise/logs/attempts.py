@@ -207,15 +207,15 @@ def recorded_line(headers: Iterable[LogHeader], log_dir: Path) -> str | None:
     return None
 
 
-def resume_line(arguments: Sequence[str], log_dir: Path | None) -> str:
+def resume_line(arguments: Sequence[str], log_dir: Path) -> str:
     """Command line of ``casewise`` that goes on in a folder.
 
     Args:
         arguments: Those that the run was started with, without the program's name.
-        log_dir: The folder of its logs, which may not have been named; None where it has none.
+        log_dir: The folder of its logs, which may not have been named.
     """
     command = ["casewise", *without_option("--log-dir", arguments)]
-    return shlex.join([*command, *([] if log_dir is None else ["--log-dir", address_of(log_dir)])])
+    return shlex.join([*command, "--log-dir", address_of(log_dir)])
 
 
 def without_option(option: str, arguments: Sequence[str]) -> list[str]:

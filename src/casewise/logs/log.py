@@ -16,13 +16,13 @@ import logging
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from errno import EIO
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import IO, TYPE_CHECKING, Any, Literal, Self, Union
+from typing import IO, TYPE_CHECKING, Any, Literal, Union
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, is_zipfile
 
 from pydantic import BaseModel, ConfigDict
@@ -108,16 +108,6 @@ class Part:
     of: int
     """Judgements of the whole run."""
 
-    def as_metadata(self) -> dict[str, Any]:
-        """The part as a log keeps it."""
-        return {SHARD: asdict(self) | {"places": list(self.places)}}
-
-    @classmethod
-    def of_metadata(cls, metadata: Mapping[str, Any]) -> Self | None:
-        """Part that a log is, by its metadata; None of a log that is whole by itself."""
-        said = metadata.get(SHARD)
-        return cls(**said) if isinstance(said, dict) else None
-
 
 class _Record(BaseModel):
     model_config = ConfigDict(protected_namespaces=(), frozen=True)
@@ -167,7 +157,8 @@ class LogHeader(_Record):
     @property
     def part(self) -> Part | None:
         """Place in the run; None of a log that is whole by itself."""
-        return Part.of_metadata(self.metadata)
+        said = self.metadata.get(SHARD)
+        return None if said is None else Part(**said)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -195,8 +186,8 @@ class LogHeader(_Record):
     @property
     def order(self) -> int:
         """The place of its model and condition in the run; -1 where the log doesn't say."""
-        order = self.metadata.get(ORDER)
-        return order if isinstance(order, int) else -1
+        order: int = self.metadata.get(ORDER, -1)
+        return order
 
     @property
     def age(self) -> tuple[str, str]:

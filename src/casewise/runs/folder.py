@@ -131,8 +131,11 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
             "--grader-price-in and --grader-price-out), or in a sweep's file price_in and "
             "price_out of the model"
         )
-    usual = [(cell.cost_usd or 0.0) / cell.judgements for cell in cells if cell.judgements]
-    return Budget(cap, done.spent(cells), prices, max(usual, default=0.0))
+    usual = (
+        sum(one.cost_usd or 0.0 for one in (cell.estimate, cell.grading) if one) / cell.judgements
+        for cell in cells
+    )
+    return Budget(cap, done.spent(cells), prices, max(usual))
 
 
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:

@@ -276,12 +276,6 @@ class Cell:
         return self.request.model
 
     @property
-    def cost_usd(self) -> float | None:
-        """Dollars that the model and its grader will probably take; None with an unknown price."""
-        own, grader = self.estimate.cost_usd, self.grading.cost_usd if self.grading else 0.0
-        return None if own is None or grader is None else own + grader
-
-    @property
     def acts(self) -> bool:
         """Tell whether the model plays the chatbot, and not a judge."""
         return self.condition.protocol.acts
@@ -314,21 +308,10 @@ class Cell:
         return arguments if held is None else arguments | {"cases": held}
 
     @property
-    def sent_seed(self) -> int | None:
-        """The seed that the provider gets; None where it would make several answers one."""
-        once = self.draw.samples == self.request.epochs == 1
-        return self.request.seed if once and draws(self.request) else None
-
-    @property
     def identity(self) -> str:
         """Identity of all runs of one model under one condition; see ``run_identity``."""
         asked = self.task, self.condition.version, self.model, self.arguments
         return run_identity(*asked, self.request.model_arg, self.draw.settings)
-
-    @property
-    def own_prices(self) -> Prices:
-        """Prices of the model that were given."""
-        return Prices(self.request.price_in, self.request.price_out)
 
     @property
     def prices(self) -> dict[str, Prices]:

@@ -7,7 +7,7 @@ puts the parts together again, whatever wrote them, in whatever order, and howev
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import count
@@ -38,13 +38,23 @@ from casewise.cases import (
     wanted_reply,
 )
 from casewise.choices import RULES
-from casewise.logs import ADDRESS, COMMAND, GENERATE, GRADER, OF_RUN, ORDER, Part, without_keys
+from casewise.logs import (
+    ADDRESS,
+    COMMAND,
+    GENERATE,
+    GRADER,
+    OF_RUN,
+    ORDER,
+    SHARD,
+    Part,
+    without_keys,
+)
 from casewise.models.embedded import InProcess
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
-from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Watch
+from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Prices, Watch
 from casewise.options import RunOptions
 from casewise.protocols import RunCondition, grader_version
-from casewise.runs.condition import Condition, script_id, unit_id
+from casewise.runs.condition import Condition, draws, script_id, unit_id
 from casewise.runs.folder import MADE_WITH, CellState, command_line, is_command
 from casewise.runs.plan import Cell
 from casewise.runs.sampling import DrawSettings, setting_parts
@@ -301,7 +311,7 @@ def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
         request, grader = cell.request, cell.request.grading_model
         own = {"base_url": request.model_base_url, "model_args": request.model_arg}
         return Clients(
-            client(cell.model, request, prices=cell.own_prices, **own),
+            client(cell.model, request, prices=Prices(request.price_in, request.price_out), **own),
             None if grader is None else client(grader, request, usual=_patience(cell)),
         )
 
@@ -327,7 +337,7 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
     metadata |= _made_with(model, metadata)
     metadata |= {ADDRESS: cell.address} if cell.address else {}
     metadata |= {COMMAND: command_line()} if is_command() else {}
-    metadata |= piece.part.as_metadata() if piece.part is not None else {}
+    metadata |= {SHARD: asdict(piece.part)} if piece.part is not None else {}
     options: dict[str, Any] = {"protocol": condition.protocol.name}
     roles = None
     if cell.acts:
@@ -367,11 +377,12 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
 
 def make_config(piece: Piece, model: Model) -> GenerateConfig:
     """Make the settings of a piece's requests: sampling, timeout and seed."""
-    cell = piece.cell
-    in_process = isinstance(model.api, InProcess)
-    seed = GenerateConfig(seed=cell.sent_seed)
+    cell, request = piece.cell, piece.cell.request
+    # Of several answers, a seed would make one.
+    is_seeded = cell.draw.samples == request.epochs == 1 and draws(request)
+    seed = GenerateConfig(seed=request.seed if is_seeded else None)
     config = cell.draw.config.merge(_patience(cell)).merge(seed)
-    if in_process:
+    if isinstance(model.api, InProcess):
         # A request to a model of this process waits until those before it are answered.
         config.attempt_timeout = None
     return config
