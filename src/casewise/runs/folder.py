@@ -302,18 +302,16 @@ def check_same_numbers(models: Iterable[PatientModel], folder: Path) -> None:
         UsageError: A log of the folder is of the same model in another width, set by no argument.
     """
     own = {
-        model.title: dict(model.api.made_with)["dtype"]
+        model.title: model.api.made_with
         for model in models
-        if isinstance(model.api, InProcess)
-        and "dtype" not in model.model_args
-        and model.api.made_with
+        if isinstance(model.api, InProcess) and "dtype" not in model.model_args
     }
     for header in read_headers(folder) if own else ():
-        made_with = header.metadata.get(MADE_WITH) or {}
-        dtype, now = made_with.get("dtype"), own.get(header.model)
-        if dtype and now and dtype != now and "dtype" not in header.eval.model_args:
+        then, now = header.metadata.get(MADE_WITH) or {}, own.get(header.model) or {}
+        is_other = then and now and then["dtype"] != now["dtype"]
+        if is_other and "dtype" not in header.eval.model_args:
             raise UsageError(
-                f"{address_of(folder)}: {header.model} judged here in {dtype} on "
-                f"{made_with.get('device')}; on this machine it would go on in {now}. Go on "
+                f"{address_of(folder)}: {header.model} judged here in {then['dtype']} on "
+                f"{then.get('device')}; on this machine it would go on in {now['dtype']}. Go on "
                 "where it ran, or begin anew in another --log-dir"
             )

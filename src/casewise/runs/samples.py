@@ -5,7 +5,7 @@ run that it is a part of, and the place of each of its cases in the whole. So wh
 puts the parts together again, whatever wrote them, in whatever order, and however often.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ from casewise.models.embedded import InProcess
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Prices, Watch
 from casewise.options import RunOptions
-from casewise.protocols import RunCondition, grader_version
+from casewise.protocols import grader_version
 from casewise.runs.condition import Condition, draws, script_id, unit_id
 from casewise.runs.folder import MADE_WITH, CellState, command_line, is_command
 from casewise.runs.plan import Cell
@@ -165,10 +165,23 @@ def grader_metadata(grader: str | None) -> dict[str, str]:
     return {"grader": grader or RULES, "grader_version": grader_version(grader)}
 
 
-def task_metadata(condition: Condition, draw: DrawSettings) -> dict[str, Any]:
-    """Metadata of a run by which its judgements differ from others'."""
-    settings = setting_parts(draw.settings)
-    told = replace(condition.identity, sampling=str(draw.sampling), settings=settings)
+def task_metadata(
+    condition: Condition, draw: DrawSettings, made_with: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Metadata of a run by which its judgements differ from others'.
+
+    Args:
+        condition: The condition.
+        draw: The model's sampling.
+        made_with: Settings that the numbers of a model of this process depend on.
+    """
+    made_with = dict(made_with or {})
+    told = replace(
+        condition.identity,
+        sampling=str(draw.sampling),
+        settings=setting_parts(draw.settings),
+        dtype=made_with.get("dtype"),
+    )
     return {
         "casewise": casewise.__version__,
         **{name: told[name] for name in OF_RUN},
@@ -176,7 +189,9 @@ def task_metadata(condition: Condition, draw: DrawSettings) -> dict[str, Any]:
         "variation_version": condition.variation_version,
         "dataset": condition.data.name,
         "dataset_size": len(condition.data.cases),
-    } | ({GENERATE: dict(draw.settings)} if draw.settings else {})
+        **({GENERATE: dict(draw.settings)} if draw.settings else {}),
+        **({MADE_WITH: made_with} if made_with else {}),
+    }
 
 
 def sample_at(condition: Condition, draw: DrawSettings, place: int) -> Sample:
@@ -333,8 +348,9 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
     """Make the specification of a piece's log."""
     cell = piece.cell
     request, condition = cell.request, cell.condition
-    metadata = task_metadata(condition, cell.draw) | {ORDER: piece.order}
-    metadata |= _made_with(model, metadata)
+    made_with = model.api.made_with if isinstance(model.api, InProcess) else None
+    metadata = task_metadata(condition, cell.draw, made_with)
+    metadata |= {ORDER: piece.order}
     metadata |= {ADDRESS: cell.address} if cell.address else {}
     metadata |= {COMMAND: command_line()} if is_command() else {}
     metadata |= {SHARD: asdict(piece.part)} if piece.part is not None else {}
@@ -393,12 +409,3 @@ def _patience(cell: Cell) -> GenerateConfig:
     if not cell.request.batch:
         return GenerateConfig(attempt_timeout=cell.request.attempt_timeout or ATTEMPT_TIMEOUT_S)
     return GenerateConfig(batch=True)
-
-
-def _made_with(model: Model, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Metadata on the device and number type of a model of this process; empty for others."""
-    made_with = dict(model.api.made_with) if isinstance(model.api, InProcess) else {}
-    if not made_with:
-        return {}
-    parts = (metadata["variant"], *RunCondition(dtype=made_with["dtype"]).parts("dtype"))
-    return {"variant": ";".join(parts), MADE_WITH: made_with}
