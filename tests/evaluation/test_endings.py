@@ -47,7 +47,7 @@ def start(folder: Path, server: Held, **how: str) -> Start:
 
 def until_judged(process: Start, server: Held) -> None:
     """Wait until all that was answered is judged, and every connection waits."""
-    until(lambda: f"{STOP_AT}/{CASES} judged" in process.stderr, process)
+    until(lambda: f"judged {STOP_AT}/{CASES}" in process.stderr, process)
     until(lambda: len(server.requests) == STOP_AT + AT_ONCE, process)
 
 

@@ -63,6 +63,7 @@ def run(
     for model in asked.get("model", ()):
         if not is_target(model):
             check_name(model)
+    _check_cluster(start)
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
         from casewise.runs import check_models, make_plan, plan_sweep, read_done
@@ -84,7 +85,6 @@ def run(
         if judged := read_done(plan.cells, folder).judged:
             note(f"{judged:,} of {plan.judgements:,} are judged already, and not asked again")
         return
-    _check_cluster(start)
     _note_plan(plan, folder)
     cluster = start if start.engine is EngineName.RAY else None
     result = run_with_progress(
