@@ -7,9 +7,6 @@ from casewise.statistics.bounds import (
     share_bounds,
 )
 from casewise.statistics.ceilings import (
-    OnePerson,
-    Oracle,
-    VoteReliability,
     fit_beta_binomial,
     one_person,
     oracle,
@@ -18,7 +15,6 @@ from casewise.statistics.ceilings import (
 from casewise.statistics.classification import (
     Classification,
     LabelChanges,
-    Recalibrated,
     brier_scores,
     calibration_error,
     classify,
@@ -30,6 +26,7 @@ from casewise.statistics.classification import (
     ratio,
     recalibrate,
     shift_pcc,
+    weighted_f1,
 )
 from casewise.statistics.correction import (
     CANNOT_TELL,
@@ -39,7 +36,6 @@ from casewise.statistics.correction import (
     prediction_powered,
 )
 from casewise.statistics.effects import (
-    GroupTest,
     PairVotes,
     ProportionTests,
     chi_squared,
@@ -63,11 +59,8 @@ from casewise.statistics.estimates import (
     clustered_mean,
     clustered_ratio,
     combine,
-    estimate,
     number_clusters,
     square_and_add,
-    too_few,
-    weigh,
     wilson_interval,
 )
 from casewise.statistics.events import (
@@ -83,7 +76,6 @@ from casewise.statistics.power import (
     Quantity,
     as_plan_record,
     noninferiority_power,
-    normal_power,
     paired_power,
     plan_power,
     proportions_power,

@@ -65,6 +65,32 @@ def classify(
     )
 
 
+def weighted_f1(truth: FloatArray, predicted: FloatArray, clusters: Clusters) -> Estimate:
+    """F1 of both sides, weighted by each label's share, 0..1; NaN of no answers.
+
+    As scikit-learn's ``average="weighted"``. Ties and unread answers count as in ``classify``.
+
+    Args:
+        truth: 1 safe, 0 unsafe, .5 a tie. Shape ``(n,)``, no NaN.
+        predicted: 1 safe, 0 unsafe. Shape ``(n,)``, no NaN.
+        clusters: The query of each.
+    """
+    if not len(truth):
+        return UNDEFINED
+    sides = ((truth, predicted), (1 - truth, 1 - predicted))
+    sums = clusters.sums(*(one for side in sides for one in (*side, side[0] * side[1])))
+    return weigh(estimate(sums, _weighted_f1, clusters), sums[:, 0] + sums[:, 3])
+
+
+def _weighted_f1(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
+    parts = []
+    for side in (totals[..., :3], totals[..., 3:]):
+        labels, verdicts, hits = np.moveaxis(side, -1, 0)
+        # A side without labels has no weight, whatever its F1.
+        parts.append(labels * 2 * hits / np.where(labels + verdicts != 0, labels + verdicts, 1))
+    return np.asarray(sum(parts) / (totals[..., 0] + totals[..., 3]))
+
+
 def credits(truth: FloatArray, predicted: FloatArray) -> FloatArray:
     """Credit of each verdict: 1 if right, 0 if wrong, and half of a tie. Shapes ``(n,)``."""
     return truth * predicted + (1 - truth) * (1 - predicted)
