@@ -19,6 +19,7 @@ from casewise.files import address_of, is_elsewhere, place_of, read_bytes
 from casewise.judgements.logs import read_judgements
 from casewise.judgements.runs import RunRecord, folder_of, recorded_command, run_record
 from casewise.judgements.table import (
+    OF_CASE,
     WHOLE,
     make_table,
     read_case_rows,
@@ -335,22 +336,12 @@ def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
                 **case_columns(case),
                 **{"query": case.query, "context": case.context, WHOLE: case},
                 "status": str(reading.status),
-                "verdict": reading.verdict,
-                "p_safe": reading.p_safe,
-                "raw_score": reading.raw_score,
+                **{name: getattr(reading, name) for name in ("verdict", "p_safe", "raw_score")},
                 "answer": str(answer),
             }
 
 
 def case_columns(case: Case) -> dict[str, Any]:
-    """Columns of a case."""
-    return {
-        "case_id": case.id,
-        "query_id": case.query_id,
-        "category": case.category,
-        "intended": case.intended,
-        "votes_safe": case.votes_safe,
-        "votes_unsafe": case.votes_unsafe,
-        "published_safe_rate": case.published_safe_rate,
-        "no_context": True if case.context is None else None,
-    }
+    """Columns of a case: what a deployment expects is none of its own."""
+    columns = {name: getattr(case, name, None) for name in OF_CASE}
+    return columns | {"case_id": case.id, "no_context": case.context is None or None}

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -30,25 +30,16 @@ class RunRecord:
     run_id: str
     model: str
     """Name as it may be shown: of a path, the last part."""
-    data: str | None = None
-    model_args: tuple[str, ...] = ()
+    model_args: tuple[str, ...]
     """``KEY=VALUE`` as the command line takes them, sorted."""
-    settings: Mapping[str, int | float] = field(default_factory=dict)
+    settings: Mapping[str, int | float]
     """``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``seed``: those that were set."""
-    started: str | None = None
-    completed: str | None = None
-    command: tuple[str, ...] = ()
+    started: str | None
+    completed: str | None
+    command: tuple[str, ...]
     """Arguments of the ``casewise`` that wrote the log, without its folder and what is hidden."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """What else the log says, by name: versions, options, counts."""
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """What is recorded, by the name that a reader sees."""
-        names = ("data", "model_args", "settings", "started", "completed")
-        found = {**self.facts, **{name: getattr(self, name) for name in names}}
-        known = {name: one for name, one in found.items() if one or type(one) is int}
-        return {name.replace("_", " "): one for name, one in known.items()}
+    shown: Mapping[str, Any]
+    """All that is recorded, by the name that a reader sees: versions, options, counts too."""
 
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
@@ -67,25 +58,32 @@ def run_record(run: LoggedRun) -> RunRecord:
     started = [one.stats.get("started_at") or one.eval.created for one in run.logs]
     completed = [one.stats.get("completed_at") for one in run.logs]
     epochs = max((one.part.epoch for one in run.logs if one.part), default=None)
+    asked = {
+        "model_args": _plain(arguments),
+        "settings": {name: config[name] for name in _SETTINGS if config.get(name) is not None},
+        "started": min(filter(None, started), default=None),
+        "completed": max(filter(None, completed), default=None) if ended else None,
+    }
+    facts = {
+        "inspect": spec.packages.get("inspect_ai"),
+        "task": f"{spec.task} {spec.task_version}",
+        **{name: said.get(name) for name in _FACTS},
+        "condition": without_paths(run.condition.text),
+        "generate": _plain(generate),
+        "epochs": epochs or spec.config.get("epochs"),
+        "redacted": said.get(REDACTED) is True,
+        "own_address": spec.model_base_url is not None,
+        "data": said.get("dataset"),
+        **asked,
+    }
     return RunRecord(
         run_id=run.run_id,
         model=without_paths(spec.model),
-        data=said.get("dataset") or None,
-        model_args=_plain(arguments),
-        settings={name: config[name] for name in _SETTINGS if config.get(name) is not None},
-        started=min(filter(None, started), default=None),
-        completed=max(filter(None, completed), default=None) if ended else None,
         command=_command(said, {**arguments, **generate}),
-        facts={
-            "inspect": spec.packages.get("inspect_ai"),
-            "task": f"{spec.task} {spec.task_version}",
-            **{name: said.get(name) for name in _FACTS},
-            "condition": without_paths(run.condition.text),
-            "generate": _plain(generate),
-            "epochs": epochs or spec.config.get("epochs"),
-            "redacted": said.get(REDACTED) is True,
-            "own_address": spec.model_base_url is not None,
+        shown={
+            name.replace("_", " "): one for name, one in facts.items() if one or type(one) is int
         },
+        **asked,
     )
 
 
