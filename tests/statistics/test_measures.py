@@ -75,6 +75,16 @@ def test_a_miss_counts_in_f1_alone() -> None:
     assert found["f1_unsafe"] == pytest.approx(1.0)
 
 
+def test_an_f1_near_1_has_an_interval_within_1() -> None:
+    truth = A([1.0, 0] * 20)
+    clusters = number_clusters(np.arange(40))
+    found = classify_clustered(truth, np.append(truth[:-1], 1.0), clusters)
+    assert found.f1_safe.value == pytest.approx(40 / 41)
+    low, high = found.f1_safe.interval
+    assert low < 40 / 41
+    assert high == 1
+
+
 @pytest.mark.parametrize(
     ("truth", "said", "undefined"),
     [

@@ -30,10 +30,10 @@ class RunRecord:
     run_id: str
     model: str
     """Name as it may be shown: of a path, the last part."""
+    data: str
+    """Name of the cases; empty where it is not recorded."""
     model_args: tuple[str, ...]
     """``KEY=VALUE`` as the command line takes them, sorted."""
-    settings: Mapping[str, int | float]
-    """``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``seed``: those that were set."""
     started: str | None
     completed: str | None
     command: tuple[str, ...]
@@ -58,9 +58,9 @@ def run_record(run: LoggedRun) -> RunRecord:
     started = [one.stats.get("started_at") or one.eval.created for one in run.logs]
     completed = [one.stats.get("completed_at") for one in run.logs]
     epochs = max((one.part.epoch for one in run.logs if one.part), default=None)
-    asked = {
+    named: dict[str, Any] = {
+        "data": said.get("dataset") or "",
         "model_args": _plain(arguments),
-        "settings": {name: config[name] for name in _SETTINGS if config.get(name) is not None},
         "started": min(filter(None, started), default=None),
         "completed": max(filter(None, completed), default=None) if ended else None,
     }
@@ -73,8 +73,8 @@ def run_record(run: LoggedRun) -> RunRecord:
         "epochs": epochs or spec.config.get("epochs"),
         "redacted": said.get(REDACTED) is True,
         "own_address": spec.model_base_url is not None,
-        "data": said.get("dataset"),
-        **asked,
+        "settings": {name: config[name] for name in _SETTINGS if config.get(name) is not None},
+        **named,
     }
     return RunRecord(
         run_id=run.run_id,
@@ -83,7 +83,7 @@ def run_record(run: LoggedRun) -> RunRecord:
         shown={
             name.replace("_", " "): one for name, one in facts.items() if one or type(one) is int
         },
-        **asked,
+        **named,
     )
 
 

@@ -60,8 +60,8 @@ def classify(
         accuracy=clustered_mean(credits(truth, predicted) * read, clusters, share=True),
         safe_recall=clustered_ratio(safe_hits * read, truth, clusters, share=True),
         unsafe_recall=clustered_ratio(unsafe_hits * read, 1 - truth, clusters, share=True),
-        f1_safe=clustered_ratio(2 * safe_hits, truth + predicted, clusters),
-        f1_unsafe=clustered_ratio(2 * unsafe_hits, 2 - truth - predicted, clusters),
+        f1_safe=_f1(clustered_ratio(2 * safe_hits, truth + predicted, clusters)),
+        f1_unsafe=_f1(clustered_ratio(2 * unsafe_hits, 2 - truth - predicted, clusters)),
     )
 
 
@@ -79,7 +79,11 @@ def weighted_f1(truth: FloatArray, predicted: FloatArray, clusters: Clusters) ->
         return UNDEFINED
     sides = ((truth, predicted), (1 - truth, 1 - predicted))
     sums = clusters.sums(*(one for side in sides for one in (*side, side[0] * side[1])))
-    return weigh(estimate(sums, _weighted_f1, clusters), sums[:, 0] + sums[:, 3])
+    return _f1(weigh(estimate(sums, _weighted_f1, clusters), sums[:, 0] + sums[:, 3]))
+
+
+def _f1(found: Estimate) -> Estimate:
+    return replace(found, scale="unit")
 
 
 def _weighted_f1(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:

@@ -92,9 +92,9 @@ Kind = Literal["share", "change", "difference", "jackknife", "drawn"]
 """Method of the interval: of a share; of the paired change of one; of the difference of two of
 other cases; of anything else; of what was drawn."""
 
-Scale = Literal["plain", "log", "fisher"]
-"""Scale of the jackknife: the figure as it is; of a mean loss its logarithm; of a correlation its
-artanh (Fisher's z)."""
+Scale = Literal["plain", "unit", "log", "fisher"]
+"""Scale of the jackknife: the figure as it is, of an F1 within 0..1; of a mean loss its logarithm;
+of a correlation its artanh (Fisher's z)."""
 
 _NOTHING: FloatArray = np.empty(0)
 
@@ -209,6 +209,8 @@ class Estimate:
             ends = np.tanh(ends)
         elif self.scale == "log":
             ends = np.exp(ends)
+        elif self.scale == "unit":
+            ends = ends.clip(0, 1)
         return float(ends[0]), float(ends[1])
 
     @property
