@@ -105,8 +105,8 @@ _SAMPLE: Final = 1 << 16
 """Characters by which the dialect of CSV is told."""
 
 _Cells = Sequence[Any]
-_Grid = Iterable[tuple[int, _Cells | InputError]]
-"""Rows of cells by their numbers; a fault is the last of them."""
+_Grid = Iterable[_Cells | InputError]
+"""Rows of cells; a fault is the last of them."""
 
 
 def _open_csv(path: Path, form: TableForm) -> Table:
@@ -123,11 +123,10 @@ def _open_csv(path: Path, form: TableForm) -> Table:
 
     def grid() -> _Grid:
         try:
-            for number, cells in enumerate(reader, start=1):
-                yield number, list(map(unguard_cell, cells)) if form.guarded else cells
+            for cells in reader:
+                yield list(map(unguard_cell, cells)) if form.guarded else cells
         except csv.Error as error:
-            number = reader.line_num
-            yield number, InputError(f"not valid CSV: {error}", path, f"line {number}")
+            yield InputError(f"not valid CSV: {error}", path, f"line {reader.line_num}")
 
     # Where semicolons stand between cells, commas stand in numbers.
     return _with_header(Table(path, (), (), notes, "," if delimiter == ";" else None), grid(), form)
@@ -154,22 +153,21 @@ def _with_header(table: Table, grid: _Grid, form: TableForm) -> Table:
     """The table with the rows below the one of the column names; blank rows are left out."""
     grid = iter(grid)
     head = list(islice(grid, (form.header or 0) + _LOOKED_AT))
-    numbers = [number for number, cells in head if not isinstance(cells, InputError)]
-    cells = [cells for _, cells in head if not isinstance(cells, InputError)]
+    cells = [cells for cells in head if not isinstance(cells, InputError)]
     at = next((place for place, row in enumerate(cells) if _is_filled(row)), None)
     if at is None:
-        raise next((row for _, row in head if isinstance(row, InputError)), None) or InputError(
+        raise next((row for row in head if isinstance(row, InputError)), None) or InputError(
             "the file is empty", table.file
         )
     if form.header is not None:
-        if form.header not in numbers:
-            expected = f"at most {numbers[-1]}, the rows of the table"
+        if form.header > len(cells):
+            expected = f"at most {len(cells)}, the rows of the table"
             raise InputError(
                 "no such row", table.file, field="header", found=form.header, expected=expected
             )
-        at = numbers.index(form.header)
+        at = form.header - 1
     elif (below := _header_row(cells, at, table.file)) != at:
-        table.notes.append(f"the names of the columns are in row {numbers[below]} (else header: N)")
+        table.notes.append(f"the names of the columns are in row {below + 1} (else header: N)")
         at = below
     names = _names(cells, at)
     if names is None:
@@ -177,13 +175,13 @@ def _with_header(table: Table, grid: _Grid, form: TableForm) -> Table:
         raise InputError(
             f"{found} names for {columns} columns",
             table.file,
-            f"row {numbers[at]}",
+            f"row {at + 1}",
             expected="a row with a name for every column: delete the rows above it, or say in the "
-            f"mapping which row it is (header: {numbers[at] + 1})",
+            f"mapping which row it is (header: {at + 2})",
         )
     names = _told_apart(names, table.notes)
     table.columns = tuple(filter(None, names))
-    below_it = chain(head[at + 1 :], grid)
+    below_it = enumerate(chain(head[at + 1 :], grid), start=at + 2)
     table.rows = _grid_rows(table, names, None if form.guarded else cells[at], below_it)
     return table
 
@@ -268,7 +266,10 @@ def _told_apart(names: Sequence[str], notes: list[str]) -> list[str]:
 
 
 def _grid_rows(
-    table: Table, names: Sequence[str], header: _Cells | None, grid: _Grid
+    table: Table,
+    names: Sequence[str],
+    header: _Cells | None,
+    grid: Iterable[tuple[int, _Cells | InputError]],
 ) -> Iterator[tuple[str, Row]]:
     """Rows of cells by column; the header again and sums are left out, unless it is None."""
     left = Counter[str]()
@@ -339,7 +340,7 @@ def _open_workbook(path: Path, form: TableForm) -> Table:
     first, *others = filled
     note = f"only the sheet {first!r} is read; left unread: {', '.join(others)} (sheet: NAME)"
     table = Table(path, (), (), [note] if others else [])
-    return _with_header(table, enumerate(grids[first], start=1), form)
+    return _with_header(table, grids[first], form)
 
 
 def _sheet_grid(sheet: Any) -> list[list[Any]]:
