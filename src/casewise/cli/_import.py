@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,32 +104,24 @@ def import_(
 
 
 def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
-    """Keys of the mapping that is drafted from a table, once all questions are answered."""
-    given = list(answers)
-    while True:
-        with working("reading the rows"):
-            found = case_files.draft_mapping(source, answers=given)
-        question = next((one for one in found.questions if one.answers), None)
-        if question is None or not sys.stdin.isatty():
-            break
-        given.append(_ask(question))
+    """Keys of the mapping that is drafted from a table.
+
+    Raises:
+        UsageError: A question is open.
+    """
+    with working("reading the rows"):
+        found = case_files.draft_mapping(source, answers=answers)
     for one in found.questions:
         note(f"open: {_with_answers(one)}")
     if found.questions:
-        how = "give --answer" if question else "edit the mapping that --draft writes"
+        is_answered = any(one.answers for one in found.questions)
+        how = "give --answer ANSWER" if is_answered else "edit the mapping that --draft writes"
         raise UsageError(f"{source}: it can be read in several ways; {how}")
     shown = yaml.safe_dump(
         found.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
     )
     note(f"read by this mapping (--draft writes it): {shown.rstrip()}")
     return found.mapping
-
-
-def _ask(question: case_files.Question) -> str:
-    while True:
-        answer: str = typer.prompt(_with_answers(question), err=True)
-        if answer in question.answers:
-            return answer
 
 
 def _with_answers(question: case_files.Question) -> str:
