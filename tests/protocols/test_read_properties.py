@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from casewise.protocols import Status, Verdict
 from casewise.protocols.binary import read_binary
+from casewise.protocols.guard import read_guard
 from casewise.protocols.probability import read_probability
 from casewise.protocols.score import read_score
 
@@ -111,3 +112,4 @@ def test_no_long_answer_takes_quadratic_time(unit: str) -> None:
 def test_deep_nesting_does_not_recurse(unit: str) -> None:
     text = unit * 20_000 + '"judgement": "safe"'
     assert read_binary(text).status in (Status.OK, Status.UNPARSED)
+    assert read_guard(text).status is Status.UNPARSED

@@ -56,10 +56,8 @@ class Connections:
     """Connections to one server, in a session for each event loop: another's are of no use."""
 
     def __init__(self, address: str) -> None:
-        parts = urlsplit(address)
-        is_direct = proxy_bypass(parts.hostname or "")
-        self._proxy = None if is_direct else getproxies().get(parts.scheme)
-        self._is_secure = parts.scheme == "https"
+        self._proxy = proxy_of(address) or None
+        self._is_secure = address.startswith("https:")
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(
@@ -86,6 +84,14 @@ class Connections:
             connector=connector, timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
         ) as session:
             yield session
+
+
+def proxy_of(address: str) -> str:
+    """Proxy on the way to an address, by the environment; empty of none."""
+    parts, proxies = urlsplit(address), getproxies()
+    if proxy_bypass(parts.hostname or ""):
+        return ""
+    return proxies.get(parts.scheme) or proxies.get("all", "")
 
 
 def _certificates() -> ssl.SSLContext:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Self
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from inspect_ai.model import (
     ChatMessage,
@@ -36,7 +35,7 @@ from casewise.choices import IN_PROCESS, TARGETS
 from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.files import whole_characters
 from casewise.logs import input_tokens
-from casewise.models.chat import MAX_TOKENS, ChatCompletions
+from casewise.models.chat import MAX_TOKENS, ChatCompletions, proxy_of
 from casewise.models.faults import (
     MAX_WAIT_S,
     REACTIONS,
@@ -86,8 +85,8 @@ def host_of(url: str) -> str:
     if not parts.hostname:
         return "the provider"
     host = f"{parts.hostname}:{parts.port or _PORTS.get(parts.scheme, '')}"
-    proxy = "" if proxy_bypass(parts.hostname) else getproxies().get(parts.scheme, "")
-    return f"{host} through the proxy {proxy.rsplit('@', 1)[-1]}" if proxy else host
+    proxy = proxy_of(url).rsplit("@", 1)[-1]
+    return f"{host} through the proxy {proxy}" if proxy else host
 
 
 def setting_of(model: str) -> str:
@@ -233,15 +232,11 @@ class Prices:
         return (asked * self.input + answered * self.output) / 1e6
 
 
-def _ignore(_model: str, _sentence: str) -> None:
-    pass
-
-
 @dataclass(slots=True)
 class Watch:
     """What the models of one start share: callbacks, and counts of faults."""
 
-    fault: FaultObserver = _ignore
+    fault: FaultObserver = lambda _model, _sentence: None
     """Called when a model meets a kind of fault for the first time."""
     counts: FaultCounts = field(default_factory=Counter)
 

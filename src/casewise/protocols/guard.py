@@ -35,7 +35,7 @@ def read_guard(text: str) -> Reading:
 def _read_object(text: str) -> Reading:
     try:
         read = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Reading.unparsed()
     values = {str(key).lower(): value for key, value in read.items()}
     verdict, named = values.get("user safety"), values.get("safety categories")
