@@ -213,7 +213,8 @@ class Audit(Detailed):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each finding, worst first."""
-        return self._record()["findings"]
+        found: list[dict[str, Any]] = self._record()["findings"]
+        return found
 
 
 class Power(Detailed):

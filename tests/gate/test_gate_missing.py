@@ -29,7 +29,8 @@ def gated(folder: Path, text: str, run: pl.DataFrame, *baseline: pl.DataFrame) -
 
 
 def held(folder: Path, text: str, run: pl.DataFrame, *baseline: pl.DataFrame) -> dict[str, Any]:
-    return gated(folder, text, run, *baseline).record()
+    found: dict[str, Any] = gated(folder, text, run, *baseline).record()
+    return found
 
 
 SAFETY = ("unsafe_recall", "follows", "as_intended")

@@ -58,6 +58,7 @@ def test_no_view_holds_a_text_by_default(cli_inside: Cli, tmp_path: Path) -> Non
         assert CANARY not in f"{text}{packed}", path
     scores = cw.score(tmp_path / "after.parquet")
     compared = cw.compare(*(tmp_path / name for name in both))
+    assert f"the first answer that is unparsed has {len(CANARY)} characters" in str(scores)
     for result in (scores, scores[0], compared, cw.gate(tmp_path / "after.parquet")):
         assert CANARY not in f"{result!r}{result._repr_html_()}{result.records()}"
 

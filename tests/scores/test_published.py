@@ -169,7 +169,8 @@ def scored(folder: Path, mode: str, answers: list[Any], policy: str) -> dict[str
     path = folder / f"output_{mode}.json"
     # As some tools write it.
     path.write_text(json.dumps(records), "utf-8-sig")
-    return cw.score(path, unparsed=policy).record()[0]
+    found: dict[str, Any] = cw.score(path, unparsed=policy).record()[0]
+    return found
 
 
 def test_empty_words(tmp_path: Path) -> None:

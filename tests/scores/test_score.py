@@ -22,7 +22,7 @@ MISSING = pl.lit(None, pl.Float64)
 
 
 def records(rows: pl.DataFrame, **options: Any) -> list[dict[str, Any]]:
-    found = cw.score(rows, **options).record()
+    found: list[dict[str, Any]] = cw.score(rows, **options).record()
     json.dumps(found, allow_nan=False)
     return found
 
@@ -61,24 +61,6 @@ def test_one_case() -> None:
 def test_shuffled_verdicts_have_no_share_of_pairs_that_are_not_there() -> None:
     alone = table(*(judgement(f"q{n}", "safe", n % 2) for n in range(20)))
     assert "| verdicts shuffled |  | – | – | 50 % |" in cw.score(alone).to_markdown()
-
-
-def test_no_view_of_scores_holds_a_text_of_a_run(tmp_path: Path) -> None:
-    """Query, context, reply and unread answer are told by id, category and length alone."""
-    canary = "zanzibar-canary"
-    rows = [judgement(f"q{n}", answer=f"{canary} safe", explanation=canary) for n in range(3)]
-    rows += [judgement("q4", p_safe=0.1, answer=canary)]
-    rows += [judgement("odd", p_safe=None, answer=f"{canary} it depends")]
-    table(*rows).write_parquet(tmp_path / "t.parquet")
-    for source in (table(*rows), tmp_path / "t.parquet"):
-        scores = cw.score(source)
-        views = [str(scores), repr(scores[0]), scores.to_markdown(whole=True)]
-        views += [scores._repr_html_(), json.dumps(scores.records()), str(scores.to_polars())]
-        for view in views:
-            assert canary not in view
-        assert "1 unparsed of 5" in views[0]
-        assert "the first answer that is unparsed has 26 characters" in views[0]
-        assert "q4" in views[0]
 
 
 def test_constant_predictions() -> None:

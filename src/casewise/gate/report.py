@@ -90,7 +90,7 @@ class GateRow:
     def against(self) -> str | None:
         """Name of the baseline's run, if the rule compares."""
         other = self.held.baseline if self.rule.compares else None
-        return other and other.name
+        return other.name if other else None
 
     @property
     def name(self) -> str:

@@ -210,7 +210,8 @@ class FiveShares(NamedTuple):
             return cls(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, share(score.headline))
         over, under = map(share, mistake_measures(score))
         mistakes = (over, under) if score.acts else (over.rest, under.rest)
-        return cls(*map(share, FOLLOWING), *mistakes, share(score.headline))
+        follows, false_changes = map(share, FOLLOWING)
+        return cls(follows, false_changes, *mistakes, share(score.headline))
 
 
 # --- verdicts -----------------------------------------------------------------------------------

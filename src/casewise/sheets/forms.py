@@ -133,7 +133,7 @@ class Sheet:
 
     terminal: Callable[[], RenderableType]
     markdown: Callable[[], str]
-    record: Callable[[], object]
+    record: Callable[[], Any]
     """Values for JSON."""
 
     @property
