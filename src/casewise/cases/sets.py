@@ -138,19 +138,17 @@ def _matches(
 
 def _change(old: Case, new: Case) -> CaseChange:
     """Parameters and counts that differ; else what differs within a field, such as an order."""
-    texts, counts = ([dict(form(case)) for case in (old, new)] for form in (_fields, _leaves))
+    changes = _differing(_leaves, old, new) or _differing(_fields, old, new)
+    return CaseChange(old, new, tuple(changes))
+
+
+def _differing(
+    form: Callable[[Case], Iterable[tuple[str, Any]]], old: Case, new: Case
+) -> list[FieldChange]:
+    before, after = dict(form(old)), dict(form(new))
+    changes = (FieldChange(name, before.get(name), after.get(name)) for name in before | after)
     # To Python 1 is true; to JSON it is not.
-    ordered = [json.dumps(one, sort_keys=True) for one in counts]
-    before, after = counts if ordered[0] != ordered[1] else texts
-    return CaseChange(
-        old,
-        new,
-        tuple(
-            FieldChange(name, before.get(name), after.get(name))
-            for name in before | after
-            if json.dumps(before.get(name)) != json.dumps(after.get(name))
-        ),
-    )
+    return [one for one in changes if json.dumps(one.old) != json.dumps(one.new)]
 
 
 def _fields(case: Case) -> Iterator[tuple[str, Any]]:
@@ -197,10 +195,8 @@ def merge_sets(sets: Sequence[CaseSet]) -> tuple[Case, ...]:
 
 def _conflict(first: Case, case: Case, file: str) -> InputError:
     """Error of the first field in which two cases differ."""
-    old, new = dict(_leaves(first)), dict(_leaves(case))
-    field = next((name for name in old | new if old.get(name) != new.get(name)), "votes")
-    problem = "differs from an earlier file"
-    return InputError(problem, file, f"case {case.id}", field=field.split(".")[0])
+    field = _change(first, case).fields[0].field.split(".")[0]
+    return InputError("differs from an earlier file", file, f"case {case.id}", field=field)
 
 
 # --- parts --------------------------------------------------------------------------------------

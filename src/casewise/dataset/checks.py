@@ -216,16 +216,16 @@ def _full_table(votes: SingleVotes, kept: BoolArray) -> FloatArray:
 
     Empty for fewer than two cases.
     """
-    here = votes.only(kept)
-    cases, row = np.unique(here.case, return_inverse=True)
+    here = kept[votes.case]
+    rater, verdict = votes.rater[here], votes.verdict[here]
+    cases, row = np.unique(votes.case[here], return_inverse=True)
     # Not a table of all raters, who may be many: those with as many votes as there are cases.
-    full = np.flatnonzero(np.bincount(here.rater, minlength=len(votes.names)) == len(cases))
+    full = np.flatnonzero(np.bincount(rater, minlength=len(votes.names)) == len(cases))
     if len(cases) < 2:
         return np.empty((0, 0))
     table = np.full((len(cases), len(full)), np.nan)
-    for column, rater in enumerate(full):
-        mine = here.rater == rater
-        table[row[mine], column] = here.verdict[mine]
+    for column, one in enumerate(full):
+        table[row[rater == one], column] = verdict[rater == one]
     return table[:, np.isfinite(table).all(axis=0)]
 
 
@@ -622,10 +622,8 @@ VOTES = [code for code, one in CHECKS.items() if one.people]
 def results(data: Material, codes: Iterable[str] = CHECKS) -> list[Finding]:
     """Results of some checks, or of all; the worst first, silent ones too."""
     made = [
-        replace(
-            CHECKS[code].find(data), code=code, level=CHECKS[code].level, unit=CHECKS[code].unit
-        )
-        for code in CHECKS
+        replace(one.find(data), code=code, level=one.level, unit=one.unit)
+        for code, one in CHECKS.items()
         if code in codes
     ]
     return sorted(made, key=lambda one: list(Level).index(one.level))

@@ -27,11 +27,6 @@ class SingleVotes:
     """Place of the rater in ``names``."""
     names: tuple[str, ...]
 
-    def only(self, kept: BoolArray) -> "SingleVotes":
-        """The votes on some cases. Shape ``(cases,)``."""
-        here = kept[self.case]
-        return SingleVotes(self.verdict[here], self.case[here], self.rater[here], self.names)
-
 
 @dataclass(frozen=True, slots=True)
 class People:
