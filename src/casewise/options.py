@@ -405,6 +405,43 @@ class StartOptions:
     ] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class MakingOptions:
+    """Options of ``casewise contexts generate`` beside its files and costs."""
+
+    model: Annotated[
+        str,
+        Input(
+            "The model that writes, as Inspect names it.",
+            MODEL,
+            "PROVIDER/NAME",
+            option="--model -m",
+            complete="models",
+        ),
+    ]
+    critic: Annotated[
+        str | None,
+        Input(
+            "The model that reviews what the rules let pass; none: rules alone. "
+            "Default: the model that writes.",
+            MODEL,
+            "PROVIDER/NAME|none",
+            complete="models",
+        ),
+    ] = None
+    seed: Annotated[int, Input("Seed of every request.", SAMPLING, least=0)] = 0
+    temperature: Annotated[
+        float, Input("Temperature of the model that writes.", SAMPLING, least=0)
+    ] = 0.8
+    max_tokens: Annotated[int, Input("Longest answer, in tokens.", SAMPLING, least=1)] = 4096
+    language: Annotated[
+        str | None, Input("Language of queries that name none (en, de, pt-BR).", CASES)
+    ] = None
+    source: Annotated[str | None, Input("Source of queries that name none.", CASES)] = None
+    licence: Annotated[str | None, Input("Licence of queries that name none.", CASES)] = None
+    max_connections: Annotated[int, Input("Queries at once.", PLACE, least=1)] = 20
+
+
 class Option(NamedTuple):
     """An option, as its field declares it."""
 

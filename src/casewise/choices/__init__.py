@@ -13,7 +13,6 @@ from importlib import metadata
 
 from casewise import errors
 from casewise.choices.input import Input
-from casewise.choices.making import MakingOptions
 from casewise.choices.measure import (
     BALANCE,
     Better,

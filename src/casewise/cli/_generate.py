@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import MakingOptions
 from casewise.cli._console import err, note
 from casewise.cli._console import out as results
 from casewise.cli._help import OUTPUT
@@ -19,7 +18,7 @@ from casewise.cli._options import (
     out_option,
 )
 from casewise.cli._running import CountProgress, note_lacking, print_estimates, stoppable
-from casewise.options import RunOptions, StartOptions
+from casewise.options import MakingOptions, RunOptions, StartOptions
 from casewise.sheets import plural
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from typing import Any
 from inspect_ai.model import GenerateConfig, ModelOutput
 
 from casewise.cases import Case, load_cases, to_fields
-from casewise.choices import MakingOptions
 from casewise.contexts import (
     MAKE_VERSION,
     PARAMETERS,
@@ -41,6 +40,7 @@ from casewise.logs import provider_refused
 from casewise.models.faults import FailedRequestError, FaultObserver, first_within
 from casewise.models.open import ATTEMPT_TIMEOUT_S, check_all, in_own_loop, known_prices, open_model
 from casewise.models.patience import PatientModel, Prices, Watch
+from casewise.options import MakingOptions
 from casewise.protocols import ResponseClass, read_reply
 from casewise.runs.cost import CostEstimate, RequestCount, estimate, prompt_tokens
 from casewise.runs.folder import command_line
