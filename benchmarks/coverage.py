@@ -4,8 +4,9 @@ Two models, before and after, are too cautious, nearly always sure, or calibrate
 stand as judgements and as replies. ``hostile.py --part drawn`` draws studies from them.
 """
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from casewise.measures import Answers
 from casewise.statistics import Clusters
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 VOTES = 20
 QUERIES = 5000
@@ -85,19 +87,46 @@ def _draw(models: Models, rng: np.random.Generator) -> tuple[list[Answers], list
 
 
 def _answers(protocol: str, verdict: FloatArray, p: FloatArray, votes: FloatArray) -> Answers:
-    n, share = verdict.size, (votes / VOTES).ravel()
-    return Answers(
+    share = (votes / VOTES).ravel()
+    truth = Labels(share, np.where(share == 0.5, 0.5, share > 0.5))
+    pairs = np.arange(verdict.size).reshape(-1, 2)
+    return replace(
+        answers_of(truth, p.ravel(), np.repeat(np.arange(QUERIES), 2)),
         protocol=protocol,
-        truth=Labels(share, np.where(share == 0.5, 0.5, share > 0.5)),
         verdict=verdict.ravel(),
-        tool_call=None,
-        p_safe=p.ravel(),
-        read=np.ones(n, bool),
-        clusters=Clusters(np.repeat(np.arange(QUERIES), 2), QUERIES),
         intended=np.tile(np.array(["safe", "unsafe"]), QUERIES),
-        pairs=np.arange(n).reshape(-1, 2),
-        all_pairs=np.arange(n).reshape(-1, 2),
-        epoch=np.zeros(n, np.int64),
+        pairs=pairs,
+        all_pairs=pairs,
         votes_safe=votes.ravel(),
         votes_unsafe=VOTES - votes.ravel(),
     )
+
+
+NO_PAIRS = np.empty((0, 2), np.int64)
+
+
+def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
+    """Answers of a judge that gives probabilities, without an intended side or votes."""
+    n = len(p_safe)
+    none = np.full(n, math.nan)
+    return Answers(
+        protocol="probability",
+        truth=truth,
+        verdict=(p_safe > 0.5).astype(float),
+        tool_call=None,
+        p_safe=p_safe.astype(float),
+        read=np.ones(n, bool),
+        clusters=Clusters(query.astype(np.int64), int(query.max()) + 1),
+        intended=np.full(n, ""),
+        pairs=NO_PAIRS,
+        all_pairs=every_two(query),
+        epoch=np.zeros(n, np.int64),
+        votes_safe=none,
+        votes_unsafe=none,
+    )
+
+
+def every_two(query: IntArray) -> IntArray:
+    """Places of every two rows of one query. Shape ``(pairs, 2)``."""
+    first, second = np.nonzero(np.triu(query[:, None] == query[None], 1))
+    return np.stack([first, second], axis=1).astype(np.int64)

@@ -32,7 +32,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import numpy as np
 import polars as pl
-from coverage import drawn
+from coverage import NO_PAIRS, answers_of, drawn
 from numpy.typing import NDArray
 from sequential import sequential
 
@@ -55,6 +55,7 @@ from casewise.protocols import PREFERS, RunCondition
 from casewise.replies.correction import GRADES, rates_by_labels
 from casewise.replies.replay import Replies, compare_replies
 from casewise.results import Scores
+from casewise.sheets import number
 from casewise.statistics import (
     NOT_LABELLED,
     Clusters,
@@ -171,33 +172,6 @@ def moral(data: Path) -> Runs:
         truth = Labels(rate, np.where(rate == 0.5, 0.5, rate > 0.5))
         found[str(name)] = answers_of(truth, p, query.to_series().to_numpy())
     return found
-
-
-def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
-    """Answers of a judge that gives probabilities, without an intended side or votes."""
-    n = len(p_safe)
-    none = np.full(n, math.nan)
-    return Answers(
-        protocol="probability",
-        truth=truth,
-        verdict=(p_safe > 0.5).astype(float),
-        tool_call=None,
-        p_safe=p_safe.astype(float),
-        read=np.ones(n, bool),
-        clusters=Clusters(query.astype(np.int64), int(query.max()) + 1),
-        intended=np.full(n, ""),
-        pairs=NO_PAIRS,
-        all_pairs=every_two(query),
-        epoch=np.zeros(n, np.int64),
-        votes_safe=none,
-        votes_unsafe=none,
-    )
-
-
-def every_two(query: IntArray) -> IntArray:
-    """Places of every two rows of one query. Shape ``(pairs, 2)``."""
-    first, second = np.nonzero(np.triu(query[:, None] == query[None], 1))
-    return np.stack([first, second], axis=1).astype(np.int64)
 
 
 # --- changes --------------------------------------------------------------------------------
@@ -336,22 +310,6 @@ MORAL_PAIRS = (
     ("Random_Baseline_0", "Random_Baseline_1"),
 )
 """Runs of MoralExceptQA: prompts and seeds of one model, then unlike ones."""
-
-
-def populations(data: Path) -> Iterator[Ground]:
-    """Every population, from the data at a folder; the same ones each time."""
-    yield from _as_published(data)
-    yield from _few_changes(data)
-    yield from _unread(data)
-    yield from _extreme_judges(data)
-    yield from _unequal_queries(data)
-    yield from _other_forms(data)
-
-
-@cache
-def by_name(data: Path) -> dict[str, Ground]:
-    """Every population, made once a process."""
-    return {one.name: one for _, grounds in PARTS.values() for one in grounds(data)}
 
 
 def _as_published(data: Path) -> Iterator[Ground]:
@@ -625,25 +583,19 @@ def of_grades(
     """
 
     def rates(run: int, drawn: IntArray | None) -> dict[str, Estimate]:
-        one, n = (
-            (answers, answers.clusters.count)
-            if drawn is None
-            else (study_of(answers, drawn), len(drawn))
-        )
-        seed = 0 if drawn is None else int(np.random.default_rng(drawn).integers(2**31))
-        by_person = person[run] if drawn is None else person[run][drawn]
-        said, label, scale = by_person, by_person, np.ones(n)
+        one, seed = answers, 0
+        said = label = person[run]
+        scale = np.ones(len(label))
         if drawn is not None:
+            one, n = study_of(answers, drawn), len(drawn)
+            seed = int(np.random.default_rng(drawn).integers(2**31))
             labelled = min(LABELS, n // 2)
-            said, label, scale = (
-                graded[run][drawn],
-                np.full(n, NOT_LABELLED),
-                np.full(n, n / labelled),
-            )
             places = np.random.default_rng([seed, run]).choice(n, labelled, replace=False)
-            label[places] = by_person[places]
+            said, label = graded[run][drawn], np.full(n, NOT_LABELLED)
+            label[places] = person[run][drawn][places]
+            scale = np.full(n, n / labelled)
         classes = [str(GRADES[grade]) for grade in said]
-        rows = pl.DataFrame({"response_class": classes, "graded_by": ["grader"] * n})
+        rows = pl.DataFrame({"response_class": classes, "graded_by": "grader"})
         return rates_by_labels(rows, one, label, scale, Resampling(GRADED_DRAWS, seed), run)
 
     def study(drawn: IntArray | None) -> dict[str, Estimate]:
@@ -678,19 +630,24 @@ def graded(data: Path) -> Iterator[Ground]:
         yield of_grades(f"{grader} corrected by {LABELS} labels", replies, *classes)
 
 
-def other_commands(data: Path) -> Iterator[Ground]:
-    """Populations of the figures of other commands, which are no measures of a run."""
-    yield from voted(data)
-    yield from replayed(data)
-    yield from graded(data)
-
-
 # --- analyses of casewise score -------------------------------------------------------------
 
 
-Arrange = Callable[[pl.DataFrame, pl.DataFrame, np.random.Generator], Sequence[pl.DataFrame]]
-"""Runs that an analysis takes, from a first and a second published one, over the same rows in the
-same order."""
+@dataclass(frozen=True)
+class Two:
+    """A first and a second published run, over the same rows in the same order."""
+
+    first: pl.DataFrame
+    second: pl.DataFrame
+    rng: np.random.Generator
+
+    def mixed(self, share: float) -> pl.DataFrame:
+        """The first run, with a share of its answers from the second."""
+        return some_of(self.first, self.second, share, self.rng)
+
+
+Arrange = Callable[[Two], Sequence[pl.DataFrame]]
+"""Runs that an analysis takes, made from two."""
 
 
 def of_analysis(name: str, ground: str, table: pl.DataFrame) -> Ground:
@@ -761,72 +718,61 @@ def some_of(
     return first.with_columns(*mixed)
 
 
-def _deliveries(
-    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
-) -> Sequence[pl.DataFrame]:
+def _deliveries(runs: Two) -> Sequence[pl.DataFrame]:
     """Without a context the second run, in a system message the first, claimed half of each."""
-    claimed = some_of(first, second, 0.5, rng)
-    return [
-        as_replies(rows, name)
-        for rows, name in ((second, "none"), (first, "system"), (claimed, "claimed"))
-    ]
+    deliveries = {"none": runs.second, "system": runs.first, "claimed": runs.mixed(0.5)}
+    return [as_replies(rows, name) for name, rows in deliveries.items()]
 
 
-def _swaps(
-    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
-) -> Sequence[pl.DataFrame]:
+def _swaps(runs: Two) -> Sequence[pl.DataFrame]:
     """The first run, with a group and two parameters swapped: parts of the second."""
     shares = {"recipient": 1.0, "recipient.type": 0.3, "sender.platform_type": 0.1}
-    swapped = (
-        as_changed(some_of(first, second, share, rng), "variant", name)
-        for name, share in shares.items()
-    )
-    return [first, *swapped]
+    swapped = (as_changed(runs.mixed(share), "variant", name) for name, share in shares.items())
+    return [runs.first, *swapped]
 
 
-def _explained(
-    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
-) -> Sequence[pl.DataFrame]:
+def _explained(runs: Two) -> Sequence[pl.DataFrame]:
     """Explanations that lean on a parameter in a third of the cases, more where it moved them."""
     names = ("recipient.type", "recipient.background")
-    moved = (first["verdict"] != second["verdict"]).to_numpy()
-    leans = [rng.random(len(first)) < np.where(moved, 0.5, 0.3) for _ in names]
+    moved = (runs.first["verdict"] != runs.second["verdict"]).to_numpy()
+    leans = [runs.rng.random(len(moved)) < np.where(moved, 0.5, 0.3) for _ in names]
     mentions = [
         " ".join(name for name, does in zip(names, row, strict=True) if does)
         for row in zip(*leans, strict=True)
     ]
-    plain = first.with_columns(
+    plain = runs.first.with_columns(
         pl.Series("mentions", mentions), pl.lit(" ".join(names)).alias("parameters")
     )
-    removed = (as_changed(some_of(first, second, 0.7, rng), "ablation", name) for name in names)
+    removed = (as_changed(runs.mixed(0.7), "ablation", name) for name in names)
     return [plain, *removed]
 
 
-def _subsets(
-    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
-) -> Sequence[pl.DataFrame]:
+def _subsets(runs: Two) -> Sequence[pl.DataFrame]:
     """Each set of groups removed: the more, the more of the second run's answers."""
     removed = (
-        as_changed(some_of(first, second, len(some) / 3, rng), "ablation", ",".join(some))
+        as_changed(runs.mixed(len(some) / 3), "ablation", ",".join(some))
         for size in (1, 2, 3)
         for some in combinations(GROUPS, size)
     )
-    return [first, *removed]
+    return [runs.first, *removed]
 
 
-def _turns(
-    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
-) -> Sequence[pl.DataFrame]:
+def _turns(runs: Two) -> Sequence[pl.DataFrame]:
     """Turn after turn more of the first run's answers, after the second's; a few not graded."""
-    steps = [some_of(second, first, share, rng)["verdict"] for share in (0, 0.2, 0.5, 0.8, 1)]
+    late = Two(runs.second, runs.first, runs.rng)
+    steps = [late.mixed(share)["verdict"] for share in (0, 0.2, 0.5, 0.8, 1)]
     classes = [
         " ".join(
-            "undetermined" if rng.random() < 0.03 else "compliance" if said == "safe" else "refusal"
+            "undetermined"
+            if runs.rng.random() < 0.03
+            else "compliance"
+            if said == "safe"
+            else "refusal"
             for said in turns
         )
         for turns in zip(*steps, strict=True)
     ]
-    return [as_replies(first, "system").with_columns(pl.Series("turn_classes", classes))]
+    return [as_replies(runs.first, "system").with_columns(pl.Series("turn_classes", classes))]
 
 
 ANALYSES: Mapping[str, Arrange] = {
@@ -835,7 +781,7 @@ ANALYSES: Mapping[str, Arrange] = {
     "swaps": _swaps,
     "explanations": _explained,
     "shapley": _subsets,
-    "calibration": lambda first, *_: [first],
+    "calibration": lambda runs: [runs.first],
 }
 """Analyses of ``casewise score``; published answers stand for deliveries, turns and swaps."""
 
@@ -870,13 +816,10 @@ def analysed(data: Path) -> Iterator[Ground]:
     }
     for name, arrange in ANALYSES.items():
         for ground, (first, second) in grounds.items():
-            yield of_analysis(name, ground, pl.concat(arrange(first, second, rng)))
+            yield of_analysis(name, ground, pl.concat(arrange(Two(first, second, rng))))
 
 
 # --- studies --------------------------------------------------------------------------------
-
-
-NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def taken(answers: Answers, places: IntArray) -> Answers:
@@ -1052,11 +995,6 @@ def run_cell(data: Path, draws: int, key: Key) -> dict[str, Cell]:
 Cells = Mapping[Key, Mapping[str, Cell]]
 
 
-def three(value: float) -> str:
-    """A share with three digits."""
-    return f"{value:.3f}".removeprefix("0")
-
-
 def kind_of(name: str) -> str:
     """Kind of a measure, or of its change; of other figures the command."""
     if ": " in name:
@@ -1082,7 +1020,7 @@ def kind_table(cells: Cells) -> list[str]:
     for kind, of_kind in names.items():
         found = [least.get((kind, size)) for size in sizes]
         row = [
-            f"{three(one[0])} `{one[1].rpartition(': ')[2]}`" if one else "not printed"
+            f"{number(one[0])} `{one[1].rpartition(': ')[2]}`" if one else "not printed"
             for one in found
         ]
         lines.append(f"| {kind} | {len(of_kind)} | {' | '.join(row)} |")
@@ -1102,7 +1040,7 @@ def too_low(cells: Cells, *, known: bool) -> list[str]:
         if one.is_low and (key[0] == HEAVY) is known
     ]
     return [
-        f"`{name}`, {key[0]}, {key[1]} queries: {three(coverage)} "
+        f"`{name}`, {key[0]}, {key[1]} queries: {number(coverage)} "
         f"(printed in {100 * cells[key][name].share_given:.0f} %)"
         for coverage, name, key in sorted(found)
     ]
@@ -1131,14 +1069,35 @@ def page(cells: Cells, draws: int) -> str:
     return "\n".join(lines)
 
 
-PARTS: Mapping[str, tuple[str, Callable[[Path], Iterable[Ground]]]] = {
-    "runs": ("Measures of a run, and their changes", populations),
-    "commands": ("Figures of describe, replay and graded replies", other_commands),
-    "analyses": ("Analyses of casewise score", analysed),
-    "drawn": ("Populations drawn by a formula", by_formula),
-    "sequential": ("Votes collected until clear", until_clear),
+PARTS: Mapping[str, tuple[str, Sequence[Callable[[Path], Iterable[Ground]]]]] = {
+    "runs": (
+        "Measures of a run, and their changes",
+        (
+            *(_as_published, _few_changes, _unread),
+            *(_extreme_judges, _unequal_queries, _other_forms),
+        ),
+    ),
+    "commands": (
+        "Figures of describe, replay and graded replies",
+        (voted, replayed, graded),
+    ),
+    "analyses": ("Analyses of casewise score", (analysed,)),
+    "drawn": ("Populations drawn by a formula", (by_formula,)),
+    "sequential": ("Votes collected until clear", (until_clear,)),
 }
 """Tables by name: what each is of, and its populations."""
+
+
+def grounds(part: str, data: Path) -> list[Ground]:
+    """The populations of a table, from the data at a folder; the same ones each time."""
+    return [one for make in PARTS[part][1] for one in make(data)]
+
+
+@cache
+def by_name(data: Path) -> dict[str, Ground]:
+    """Every population, made once a process."""
+    return {one.name: one for part in PARTS for one in grounds(part, data)}
+
 
 QUICK = (28, 150)
 """Sizes of a first look."""
@@ -1156,13 +1115,12 @@ def main() -> int:
     work = partial(run_cell, chosen.data, draws)
     low = []
     for part in chosen.part or PARTS:
-        title, grounds = PARTS[part]
-        names = [one.name for one in grounds(chosen.data)]
+        names = [one.name for one in grounds(part, chosen.data)]
         keys = [(name, size) for size in sizes for name in names]
         # A fork of a process whose tables have threads would wait for them for ever.
         with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
             cells = dict(zip(keys, pool.map(work, keys), strict=True))
-        text = f"# Coverage of 95 % intervals: {title}\n\n{page(cells, draws)}\n"
+        text = f"# Coverage of 95 % intervals: {PARTS[part][0]}\n\n{page(cells, draws)}\n"
         print(text)
         low += too_low(cells, known=False)
         if chosen.write:

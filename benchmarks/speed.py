@@ -81,7 +81,7 @@ def measure(command: Sequence[str | Path], folder: Path) -> Cost:
 @contextmanager
 def serving(latency: float) -> Iterator[str]:
     """The address of a server that answers after some seconds."""
-    command = [*PROCESS, "serve", "--latency", str(latency)]
+    command = [*PROCESS, "serve", json.dumps({"latency": latency})]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -137,8 +137,8 @@ def remote(options: argparse.Namespace, folder: Path) -> list[str]:
 
 def contend(way: str, url: str, cases: Path, limit: int, connections: int) -> dict[str, float]:
     """What one way to send the prompts of a run takes."""
-    options = {"--url": url, "--cases": cases, "--limit": limit, "--connections": connections}
-    command = [*PROCESS, way, *(str(part) for pair in options.items() for part in pair)]
+    given = {"url": url, "cases": str(cases), "limit": limit, "connections": connections}
+    command = [*PROCESS, way, json.dumps(given)]
     done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     print(f"  {way} {url} {connections}: {found}", file=sys.stderr, flush=True)

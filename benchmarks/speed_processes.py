@@ -1,20 +1,20 @@
 """Processes that ``speed.py`` times: a server that is slow in a known way, and ways to ask it.
 
-    python benchmarks/speed_processes.py serve --latency 1.0                  # prints its address
-    python benchmarks/speed_processes.py casewise --url URL --cases casebench
+    python benchmarks/speed_processes.py serve '{"latency": 1.0}'             # prints its address
 
 All ways send the same requests: the messages that casewise makes of the cases, at temperature 0. A
 few requests go first and are not counted. Each way prints one line of JSON.
 """
 
-import argparse
 import asyncio
 import json
+import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace as Options
 from typing import Any
 
 NAME = "openai-api/local/fake"
@@ -25,7 +25,6 @@ VERDICT = {
     "verdict": "safe",
 }
 
-Options = argparse.Namespace
 Ask = Callable[[], object]
 
 
@@ -144,17 +143,6 @@ def casewise(options: Options) -> None:
 PROCESSES = {one.__name__: one for one in (serve, bare, casewise)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("process", choices=PROCESSES)
-    parser.add_argument("--latency", type=float, default=1.0)
-    parser.add_argument("--url")
-    parser.add_argument("--cases")
-    parser.add_argument("--limit", type=int, default=900)
-    parser.add_argument("--connections", type=int, default=50)
-    options = parser.parse_args()
-    PROCESSES[options.process](options)
-
-
 if __name__ == "__main__":
-    main()
+    name, given = sys.argv[1:]
+    PROCESSES[name](Options(**json.loads(given)))

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -129,8 +128,6 @@ class Scene:
     """Of each cell: the share of people of mean leniency who say safe."""
     speed: float
     """So many times as fast as the study's own time."""
-    certificates: ssl.SSLContext = field(default_factory=ssl.create_default_context)
-    """Shared: to read them takes longer than a page."""
 
 
 class Visit:
@@ -139,8 +136,9 @@ class Visit:
     def __init__(self, scene: Scene, person: SimulatedPerson) -> None:
         self.scene, self.person = scene, person
         self.log = VisitLog(account(person.number))
+        # Without TLS: to read certificates takes longer than a page.
         self._client = httpx.AsyncClient(
-            follow_redirects=True, timeout=30, trust_env=False, verify=scene.certificates
+            follow_redirects=True, timeout=30, trust_env=False, verify=False
         )
         self._servers: Iterator[str] = cycle(scene.urls)
         self._withdraws, self._leaves = self._happens(WITHDRAW), self._happens(LEAVE)
