@@ -310,7 +310,7 @@ def test_an_address_of_another_person_asks_before_it_links_two(server: Serving, 
     """Whoever made the browser follow it: a link of another site, a redirect, the person."""
 
     def linked() -> bool:
-        return "browser" in server.rows("SELECT kind FROM second_account")
+        return bool(server.rows("SELECT id FROM second_account"))
 
     with Guest(server) as eve:
         eve.begin()
