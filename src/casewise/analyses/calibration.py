@@ -42,9 +42,9 @@ def _recalibrated(run: Run, scores: Scores) -> list[Line]:
     answers = make_answers(kept, truth)
     answers = answers.only(answers.read & ~np.isnan(answers.p_safe))
     folds = grouped_folds(answers.clusters.index, FOLDS, scores.seed)
-    if len(np.unique(folds)) < 2:
-        return []
     fitted = recalibrate(answers.p_safe, answers.truth.rate, folds)
+    if not fitted.temperatures:
+        return []
     mean = sum(fitted.temperatures) / len(fitted.temperatures)
     parts = {
         "as it is": measure(answers, CALIBRATED),

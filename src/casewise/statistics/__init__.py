@@ -36,11 +36,13 @@ from casewise.statistics.correction import (
     prediction_powered,
 )
 from casewise.statistics.effects import (
+    DETECTABLE,
     PairVotes,
     ProportionTests,
     chi_squared,
     cochran_q,
     cohen_d_paired,
+    holm,
     kruskal_wallis,
     proportion_tests,
     two_proportion_p,
@@ -90,8 +92,4 @@ from casewise.statistics.raters import (
     agreement_of_two,
     cohen_kappa,
     summed_agreement,
-)
-from casewise.statistics.tests import (
-    DETECTABLE,
-    holm,
 )

@@ -345,12 +345,12 @@ class Estimate:
 UNDEFINED = Estimate(math.nan, _NOTHING)
 
 
-def too_few(makers: float, what: str) -> str:
+def too_few(makers: float, what: str, needed: int = LEAST_QUERIES) -> str:
     """Why a figure has no interval: few queries make it. Empty of enough."""
-    if makers >= LEAST_QUERIES:
+    if makers >= needed:
         return ""
     made = "1 query makes" if round(makers) == 1 else f"{makers:.0f} queries make"
-    return f"{made} the {what}; an interval needs {LEAST_QUERIES}"
+    return f"{made} the {what}; an interval needs {needed}"
 
 
 def _share_interval(
@@ -531,14 +531,7 @@ def as_loss(mean: Estimate) -> Estimate:
 
     Few mistakes make most of a loss, and a small study that has none of them shows no sign of it.
     """
-    return replace(mean, scale="log", unavailable=too_small(mean.clusters, "a loss"))
-
-
-def too_small(queries: int, what: str) -> str:
-    """Why a figure that few queries make has no interval: they are few in all. Empty of enough."""
-    if queries >= LEAST_UNEVEN:
-        return ""
-    return f"{queries} queries; the interval of {what} needs {LEAST_UNEVEN}"
+    return replace(mean, scale="log", unavailable=too_few(mean.clusters, "loss", LEAST_UNEVEN))
 
 
 def clustered_ratio(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics.estimates import (
+    LEAST_UNEVEN,
     BoolArray,
     Clusters,
     Estimate,
@@ -18,7 +19,7 @@ from casewise.statistics.estimates import (
     effective_number,
     estimate,
     number_clusters,
-    too_small,
+    too_few,
     weigh,
 )
 
@@ -82,11 +83,11 @@ def _coefficient(place: int, sums: FloatArray, queries: Clusters) -> Estimate:
     found = estimate(sums, lambda totals: _coefficients(totals)[..., place], queries)
     if not math.isfinite(found.value):
         return found
-    scale: Scale = "plain" if COEFFICIENTS[place] == "pairwise" else "fisher"
+    scale: Scale = "unit" if COEFFICIENTS[place] == "pairwise" else "fisher"
     differ = effective_number(sums[:, _DISAGREEING])
     makers = 0.0 if math.isnan(differ) else differ
     beyond_margins = COEFFICIENTS[place] in ("fleiss_kappa", "krippendorff_alpha")
-    why = too_small(found.clusters, "kappa and alpha") if beyond_margins else ""
+    why = too_few(found.clusters, "coefficient", LEAST_UNEVEN) if beyond_margins else ""
     whole = weigh(found, sums[:, _SEVERAL])
     return replace(whole, scale=scale, makers=makers, unavailable=why)
 
