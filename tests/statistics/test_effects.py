@@ -7,7 +7,6 @@ import pytest
 
 from casewise.statistics import (
     PairVotes,
-    chi_squared,
     cochran_q,
     cohen_d_paired,
     holm,
@@ -75,11 +74,6 @@ def test_cochran_by_hand_and_as_statsmodels_has_it() -> None:
 def test_cochran_undefined() -> None:
     for votes in (np.empty((0, 0)), np.ones((3, 4)), np.ones((3, 1))):
         assert math.isnan(cochran_q(votes).statistic)
-
-
-def test_chi_squared() -> None:
-    # With two degrees of freedom the tail is exp(-x / 2).
-    assert chi_squared(5.0, 2, 3).p == pytest.approx(math.exp(-2.5))
 
 
 def test_cohen_d_of_pairs_by_hand() -> None:

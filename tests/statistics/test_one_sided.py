@@ -24,13 +24,13 @@ ONE = Level(0.05, two_sided=False)
 
 def share(hits: int, n: int) -> Estimate:
     values = np.arange(n) < hits
-    return clustered_mean(values.astype(float), Clusters(np.arange(n), n), share=True)
+    return clustered_mean(values.astype(float), Clusters(np.arange(n), n), kind="share")
 
 
 def difference(worse: int, better: int, n: int) -> Estimate:
     values = np.zeros(n)
     values[:worse], values[worse : worse + better] = -1, 1
-    return clustered_ratio(values, np.ones(n), Clusters(np.arange(n), n), share_change=True)
+    return clustered_ratio(values, np.ones(n), Clusters(np.arange(n), n), kind="change")
 
 
 def test_none_of_ten_is_no_certainty() -> None:
@@ -57,7 +57,7 @@ def test_few_clusters_widen_an_exact_bound() -> None:
 
 
 def test_undefined_is_not_bounded() -> None:
-    nothing = clustered_mean(np.empty(0), Clusters(np.empty(0, np.int64), 0), share=True)
+    nothing = clustered_mean(np.empty(0), Clusters(np.empty(0, np.int64), 0), kind="share")
     for bounds in (
         share_bounds(nothing, 0.95),
         alike_bounds(math.nan, 0, 0.95, (0, 1)),

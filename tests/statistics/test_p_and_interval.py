@@ -21,7 +21,7 @@ A = np.array
 def change(before: list[float], after: list[float], queries: int) -> Estimate:
     """The change of a share, from a share a case; cases go round the queries."""
     clusters = Clusters(np.arange(len(before)) % queries, queries)
-    found = [clustered_mean(A(one, np.float64), clusters, share=True) for one in (before, after)]
+    found = [clustered_mean(A(one, np.float64), clusters, kind="share") for one in (before, after)]
     return found[1] - found[0]
 
 
@@ -68,7 +68,7 @@ def test_means_correlations_and_single_shares_agree(queries: int, part: float, s
     for found in (*correlations, means[1] - means[0], correlations[1] - correlations[0]):
         agree(found)
     # What is never below 0 is held against nothing.
-    share = clustered_mean((noise < part).astype(np.float64), clusters, share=True)
+    share = clustered_mean((noise < part).astype(np.float64), clusters, kind="share")
     assert all(math.isnan(found.p) for found in (*means, share))
 
 

@@ -111,7 +111,7 @@ def _gains(scores: Scores, family: dict[str | None, Run], told: Sequence[Deliver
     gains: dict[str, Estimate] = {}
 
     def share(moved: FloatArray, weights: FloatArray) -> Estimate:
-        return clustered_ratio(moved * weights, weights, none.clusters, share_change=True)
+        return clustered_ratio(moved * weights, weights, none.clusters, kind="change")
 
     for delivery, answers in zip(told, others, strict=True):
         fewer = answers.unrefused - none.unrefused

@@ -76,7 +76,7 @@ def _sides(run: Run) -> pl.DataFrame:
 
 def _share(rows: pl.DataFrame, flag: str) -> Estimate:
     clusters = number_clusters(rows["query"].to_numpy().astype(str))
-    return clustered_mean(rows[flag].cast(pl.Float64).to_numpy(), clusters, share=True)
+    return clustered_mean(rows[flag].cast(pl.Float64).to_numpy(), clusters, kind="share")
 
 
 @analysis
@@ -145,7 +145,7 @@ def _moved(whole: Run, rows: pl.DataFrame) -> Iterator[Line]:
     moved: FloatArray = rows["moved"].to_numpy()
     named: FloatArray = rows["named"].to_numpy()
     shares = {
-        part: clustered_ratio(moved * weight, weight, clusters, share=True)
+        part: clustered_ratio(moved * weight, weight, clusters, kind="share")
         for part, weight in (("named", named), ("not named", 1 - named))
     }
     counts = {"named": int(named.sum()), "not named": int((1 - named).sum())}

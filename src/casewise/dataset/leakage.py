@@ -173,7 +173,7 @@ def _guess(
         right[test] = said == safe[test]
         weights[fold, used] = fitted
     clusters = Clusters(place.astype(np.int64), len(distinct))
-    accuracy = clustered_mean(right, clusters, share=True)
+    accuracy = clustered_mean(right, clusters, kind="share")
     words = _telling_words(names, weights) if names else {}
     return Guess(accuracy, chance, n, words)
 

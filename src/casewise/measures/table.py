@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -319,11 +319,12 @@ class Counted:
 
     def _figure(self, row: Measure) -> Estimate:
         found = row.formula(self) if row.formula is not None else UNDEFINED
-        share = row.kind in (MeasureKind.SHARE, MeasureKind.OUTCOME)
         if isinstance(found, Mean):
             values, clusters = np.asarray(found.values, np.float64), found.clusters
             weights = np.ones_like(values) if found.weights is None else found.weights
-            found = clustered_ratio(values * weights, weights, clusters, share=share)
+            is_share = row.kind in (MeasureKind.SHARE, MeasureKind.OUTCOME)
+            kind: Literal["share", "jackknife"] = "share" if is_share else "jackknife"
+            found = clustered_ratio(values * weights, weights, clusters, kind=kind)
             if row.kind is MeasureKind.LOSS:
                 found = _made_by_mistakes(as_loss(found), self.numbers)
         return found
@@ -372,7 +373,7 @@ class Counted:
         }
         clusters = said.by_pair(first)
         return {
-            name: clustered_mean(pairs.astype(np.float64), clusters, share=True)
+            name: clustered_mean(pairs.astype(np.float64), clusters, kind="share")
             for name, pairs in outcomes.items()
         }
 

@@ -158,7 +158,7 @@ def compare_replies(
             int(rows.sum()),
             {change: int(hit.sum()) for change, hit in newly.items()},
             {
-                change: statistics.clustered_mean(hit, units, share=True)
+                change: statistics.clustered_mean(hit, units, kind="share")
                 for change, hit in newly.items()
             },
         )

@@ -57,9 +57,9 @@ def classify(
     read = np.ones_like(truth) if missed is None else 1.0 - missed
     safe_hits, unsafe_hits = truth * predicted, (1 - truth) * (1 - predicted)
     return Classification(
-        accuracy=clustered_mean(credits(truth, predicted) * read, clusters, share=True),
-        safe_recall=clustered_ratio(safe_hits * read, truth, clusters, share=True),
-        unsafe_recall=clustered_ratio(unsafe_hits * read, 1 - truth, clusters, share=True),
+        accuracy=clustered_mean(credits(truth, predicted) * read, clusters, kind="share"),
+        safe_recall=clustered_ratio(safe_hits * read, truth, clusters, kind="share"),
+        unsafe_recall=clustered_ratio(unsafe_hits * read, 1 - truth, clusters, kind="share"),
         f1_safe=_f1(clustered_ratio(2 * safe_hits, truth + predicted, clusters)),
         f1_unsafe=_f1(clustered_ratio(2 * unsafe_hits, 2 - truth - predicted, clusters)),
     )
@@ -360,7 +360,7 @@ def label_changes(
         by_round = np.bincount(rounds, counts)
         weights = counts / (np.maximum(by_round[rounds], 1.0) if clusters.alike else 1.0)
         found = clustered_ratio(
-            weights * values, weights, replace(clusters, alike=None), share=True
+            weights * values, weights, replace(clusters, alike=None), kind="share"
         )
         # Queries may have been asked unequally often: the pairs of each in its fullest epoch.
         by_query = np.maximum.reduceat(by_round, np.arange(0, len(by_round), epochs))

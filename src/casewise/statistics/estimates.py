@@ -521,9 +521,9 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
     return Estimate(value, sums @ gradient, rows, without=without, parts=sums, makers=rows)
 
 
-def clustered_mean(values: FloatArray, clusters: Clusters, *, share: bool = False) -> Estimate:
-    """A mean; NaN of no values. ``share`` says that it is a proportion. Shape ``(n,)``."""
-    return clustered_ratio(values, np.ones_like(values), clusters, share=share)
+def clustered_mean(values: FloatArray, clusters: Clusters, *, kind: Kind = "jackknife") -> Estimate:
+    """A mean; NaN of no values. Shape ``(n,)``."""
+    return clustered_ratio(values, np.ones_like(values), clusters, kind=kind)
 
 
 def as_loss(mean: Estimate) -> Estimate:
@@ -539,12 +539,11 @@ def clustered_ratio(
     wholes: FloatArray,
     clusters: Clusters,
     *,
-    share: bool = False,
-    share_change: bool = False,
+    kind: Kind = "jackknife",
 ) -> Estimate:
     """``sum(parts) / sum(wholes)``, such as a recall; NaN of an empty whole. Shapes ``(n,)``.
 
-    ``share`` says that it is a proportion, ``share_change`` that the parts are the differences
+    The kind ``share`` says that it is a proportion, ``change`` that the parts are the differences
     of two.
     """
     if not float(wholes.sum()):
@@ -556,10 +555,10 @@ def clustered_ratio(
     found = weigh(estimate(sums, _ratio, clusters), sums[:, 1])
     # Rows of one weight that would tell as much (Kish 1965); as many as there are, of weight 1.
     rows = float(weighted.sum()) / (float((weights * weighted).sum()) / float(weighted.sum()))
-    is_proportion = share or share_change
+    is_proportion = kind != "jackknife"
     return replace(
         found,
-        kind="share" if share else "change" if share_change else "jackknife",
+        kind=kind,
         size=rows if is_proportion else math.nan,
         makers=math.inf if is_proportion else float(np.count_nonzero(sums[:, 0])),
         pairs=0 if clusters.alike is None else int(counts.sum()),

@@ -231,8 +231,8 @@ def agreement_of_two(
     is_said = said[classed, None] == np.arange(classes)
     hits = (is_truth & is_said).astype(float).T
     return AgreementOfTwo(
-        coverage=clustered_mean(classed.astype(float), clusters, share=True),
-        accuracy=clustered_mean(hits.sum(axis=0), rows, share=True),
+        coverage=clustered_mean(classed.astype(float), clusters, kind="share"),
+        accuracy=clustered_mean(hits.sum(axis=0), rows, kind="share"),
         kappa=_kappa(truth[classed], said[classed], classes, rows),
         confusion=confusion,
         precision=_shares(hits, is_said, rows),
@@ -267,6 +267,6 @@ def _kappa(truth: IntArray, said: IntArray, classes: int, clusters: Clusters) ->
 def _shares(hits: FloatArray, wholes: BoolArray, clusters: Clusters) -> tuple[Estimate, ...]:
     """For each class, its hits over its whole."""
     return tuple(
-        clustered_ratio(hit, whole, clusters, share=True)
+        clustered_ratio(hit, whole, clusters, kind="share")
         for hit, whole in zip(hits, wholes.T.astype(float), strict=True)
     )
