@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import Cli
-from support.tables import judgement, random_table, table
+from support.tables import random_table
 
 
 @pytest.fixture
@@ -51,28 +51,3 @@ def test_a_table_in_csv_is_the_same_table(cli: Cli, tmp_path: Path, files: tuple
     refused = cli("score", "wrong.csv")
     assert refused.returncode == 2
     assert "wrong.csv" in refused.stderr
-
-
-def unequal(tmp_path: Path, queries: int) -> str:
-    """Queries in two contexts, told apart, but for the last, whose six are all called safe."""
-    rows = [
-        judgement(f"q{number}", None, p, votes=votes, case_id=f"q{number}-{votes[0]}")
-        for number in range(queries - 1)
-        for p, votes in ((0.9, (9, 1)), (0.1, (1, 9)))
-    ]
-    rows += [
-        judgement("many", None, 0.9, votes=(safe, 10 - safe), case_id=f"many-{safe}")
-        for safe in (0, 1, 2, 8, 9, 10)
-    ]
-    table(*rows).write_parquet(tmp_path / "unequal.parquet")
-    return "unequal.parquet"
-
-
-def test_queries_with_unequal_numbers_of_contexts(cli: Cli, tmp_path: Path) -> None:
-    """Nineteen queries of one pair that flips, and one of 15 pairs that don't."""
-    path = unequal(tmp_path, 20)
-    (row, *_) = json.loads(cli("score", path, "--format", "json").stdout)
-    found = row["rests_on"]["follows"]
-    assert (found["queries"], found["pairs"]) == (20, 28)
-    # Nine of the fifteen pairs' labels differ, and none of their verdicts.
-    assert row["follows"] == pytest.approx(19 / 20)

@@ -1,4 +1,4 @@
-"""What is said of a run without a majority, one that contradicts itself, and two of one name."""
+"""What is said of a run that contradicts itself, and of two of one name."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,17 +38,6 @@ def views(cli_inside: Cli, tmp_path: Path) -> Callable[..., dict[str, str]]:
         return {name: flat(text) for name, text in found.items()}
 
     return shown
-
-
-def test_tied_votes_have_no_majority(cli_inside: Cli, tmp_path: Path) -> None:
-    run = judge(10).with_columns(votes_safe=pl.lit(10, pl.Int64), votes_unsafe=pl.lit(10, pl.Int64))
-    run.write_parquet(tmp_path / "run.parquet")
-    for labels in ((), ("--labels", "votes")):
-        text = flat(cli_inside("score", "run.parquet", *labels).stdout)
-        assert "No verdict: no majority in any case." in text
-        assert "of 100 acceptable" not in text
-    # What the authors meant has no ties.
-    assert "of 100 acceptable" in cli_inside("score", "run.parquet", "--labels", "intended").stdout
 
 
 @pytest.mark.parametrize(("alike", "share"), [(0, 0), (15, 50)])

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Cli
-from support.reported import HOSTILE, Parsed, models
+from support.reported import HOSTILE, Parsed
 from support.tables import judgement, table
 
 import casewise as cw
@@ -48,14 +47,6 @@ def test_no_text_breaks_out_of_its_place(tmp_path: Path) -> None:
     assert not {"img", "iframe", "object", "embed"} & {tag for tag, _ in hostile.tags}
     assert hostile.packed("case-data")["cases"]["query"] == [HOSTILE, HOSTILE]
     assert json.loads(hostile.scripts["scores"])[0]["model"] == HOSTILE
-
-
-def test_the_scores_are_those_of_casewise_score(cli: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "two.parquet"
-    models(2, 15).write_parquet(path)
-    html = cw.report(path, tmp_path / "page.html").read_text("utf-8")
-    printed = cli("score", path, "--format", "json").stdout
-    assert json.loads(Parsed(html).scripts["scores"]) == json.loads(printed)
 
 
 # Of the process alone: what the system tells of an ended one holds the memory of who started it.

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
 from casewise.protocols import RunCondition
 
@@ -13,7 +14,9 @@ def run_names(conditions: Sequence[RunCondition]) -> list[str]:
     """
     parts = [one.text.split(", ") for one in conditions]
     shared = set.intersection(*map(set, parts)) if parts else set()
-    cut = _common_folder({one.model for one in conditions})
+    models = {one.model for one in conditions}
+    folders = zip(*(model.split("/")[:-1] for model in models if len(models) > 1), strict=False)
+    cut = sum(len(one[0]) + 1 for one in takewhile(lambda level: len(set(level)) == 1, folders))
     names = []
     for condition, words in zip(conditions, parts, strict=True):
         own = ", ".join(word for word in words if word not in shared)
@@ -25,12 +28,3 @@ def run_names(conditions: Sequence[RunCondition]) -> list[str]:
         seen[name] += 1
         numbered.append(f"{name} #{seen[name]}" if counts[name] > 1 else name)
     return numbered
-
-
-def _common_folder(models: set[str]) -> int:
-    """Length of the folder that all names begin with; 0 of a single name."""
-    if len(models) < 2:
-        return 0
-    first, last = min(models), max(models)
-    same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    return first.rfind("/", 0, same) + 1

@@ -66,8 +66,7 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Part]:
         if found := result.failures(CASES):
             yield cases_table(found)
     if whole:
-        if result.shape is not None:
-            yield from (*result.shape.sentences(), "")
+        yield from (*result.shape, "")
         for acts in (False, True):
             if scores := [one for one in result if one.acts is acts]:
                 yield _measures(scores, () if acts else result.baselines)
@@ -102,14 +101,10 @@ def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
     for name in dict.fromkeys(name for one in opened for name in one.bounds):
         ends = (interval(one.bounds.get(name)) if one in opened else None for one in every)
         rows.append(Row([f"{find(name).label}, bounds", *ends]))
-    notes = [
-        f"{whole_title(one)}: {', '.join(left_open(one))}; the bounds count them on either side."
-        for one in opened
-    ]
     title = f"Against {wording(*scores).against} (labels: {rules}; unread answers: {policies})"
     others = (one.condition.model.removeprefix("baseline:").replace("-", " ") for one in baselines)
     heads = (*map(whole_title, scores), *others)
-    return Table([Column("measure"), *figures(Kind.ESTIMATE, *heads)], rows, title, " ".join(notes))
+    return Table([Column("measure"), *figures(Kind.ESTIMATE, *heads)], rows, title)
 
 
 def all_verdicts(overview: Overview, result: object) -> list[Verdict]:

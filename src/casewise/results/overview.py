@@ -158,36 +158,37 @@ class Trend:
         rows = dated_runs(overview.scores)
         if len(rows) < LEAST_DATED:
             return None
+        runs = {one.condition: one for one in find_runs({"": overview.scores.table})}
         latest, steps = [], []
         for acts in (False, True):
             kind = [one for one in rows if one.score.acts is acts]
             if whole := [one for one in kind if one.score.condition.plain] or kind:
                 *earlier, last = whole
-                like = _like(last, earlier, overview)
-                latest.append(_latest(last, like, overview))
+                like = _like(last, earlier, runs, overview.scores.scoring)
+                latest.append(_latest(last, like, runs, overview))
                 steps += [(one.score.condition, last.score.condition) for one in like[-1:]]
         return cls(tuple(rows), tuple(latest), tuple(steps))
 
 
-def _like(last: DatedRun, earlier: Sequence[DatedRun], overview: Overview) -> list[DatedRun]:
+def _like(
+    last: DatedRun, earlier: Sequence[DatedRun], runs: Mapping[RunCondition, Run], scoring: Scoring
+) -> list[DatedRun]:
     """Runs that can be subtracted from a later one, those of its model if there are any."""
-    runs, wanted = _runs(overview), last.score.condition
+    wanted = last.score.condition
     like = [
         one
         for one in earlier
         for condition in [one.score.condition]
         if condition.same_but("model") == wanted.same_but("model")
         and condition.has_data_of(wanted)
-        and are_comparable(runs[condition], runs[wanted], overview.scores.scoring)
+        and are_comparable(runs[condition], runs[wanted], scoring)
     ]
     return [one for one in like if one.score.condition.model == wanted.model] or like
 
 
-def _runs(overview: Overview) -> dict[RunCondition, Run]:
-    return {one.condition: one for one in find_runs({"": overview.scores.table})}
-
-
-def _latest(last: DatedRun, like: Sequence[DatedRun], overview: Overview) -> Verdict:
+def _latest(
+    last: DatedRun, like: Sequence[DatedRun], runs: Mapping[RunCondition, Run], overview: Overview
+) -> Verdict:
     """The verdict on the latest of some runs, against the first like it if there is one.
 
     It names the worst of the changes from the first to a run between them, and from that to it.
@@ -196,7 +197,6 @@ def _latest(last: DatedRun, like: Sequence[DatedRun], overview: Overview) -> Ver
         return Verdict(last.name, last.score)
     first, *between = like
     steps = [(first, last), *(step for one in between for step in ((first, one), (one, last)))]
-    runs = _runs(overview)
     pairs = [(runs[a.score.condition], runs[b.score.condition]) for a, b in steps]
     compared = compare_runs(pairs, overview.scores.scoring, checks=overview.checks)
     whole, *others = map(Verdict.of_change, compared)

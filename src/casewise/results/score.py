@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 import polars as pl
 
-from casewise.cases import LabelRule, Labels, Shape, find_shape, least_share, make_labels
+from casewise.cases import LabelRule, Labels, find_shape, least_share, make_labels
 from casewise.choices import PROTOCOL, RULES, Delivery, Fixing, Needs, Split
 from casewise.judgements import (
     OF_CASE,
@@ -520,14 +520,13 @@ class Scores(Result[Score]):
         return (*self.known, *(one for found in people for one in found))
 
     @cached_property
-    def shape(self) -> Shape | None:
-        """Labels of the cases, and how often a context changes a label."""
+    def shape(self) -> list[str]:
+        """Sentences on the labels of the cases, and on how often a context changes a label."""
         cases = self.table.unique("case_id", keep="first", maintain_order=True)
         if cases.is_empty():
-            return None
-        return find_shape(
-            label_fields(cases), cases["query_id"].to_list(), self.scoring.rule(cases)
-        )
+            return []
+        rule = self.scoring.rule(cases)
+        return list(find_shape(label_fields(cases), cases["query_id"].to_list(), rule).sentences())
 
     @cached_property
     def runs(self) -> list[tuple[RunCondition, pl.DataFrame]]:

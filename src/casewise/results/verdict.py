@@ -7,7 +7,7 @@ intervals, never by the value alone. Every view shows it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -736,21 +736,6 @@ def pinned_rows(
 # --- notes on the numbers -----------------------------------------------------------------------
 
 
-def mass_warning(name: str, mass: float) -> str | None:
-    """Warning on a run whose first token is hardly ever one of the two words; None for others.
-
-    Args:
-        name: Name of the run.
-        mass: From ``mean_mass``.
-    """
-    if not mass < LOW_MASS:
-        return None
-    return (
-        f"{name}: the first token puts only {number(mass)} of its probability on 'safe' or "
-        "'unsafe': these numbers mean little."
-    )
-
-
 def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
     """Note on a run some of whose answers a token limit ended; None for others.
 
@@ -838,21 +823,22 @@ def _bound_text(name: str, ends: tuple[float, float]) -> str:
 
 def run_warnings(scores: Sequence[Score]) -> list[str]:
     """Warnings for all that show numbers: of doubtful probabilities, cut answers, a heavy query."""
-    found = [mass_warning(one.condition.title, one.mass) for one in scores]
-    found += [cut_note(one.condition.title, one.cut, acts=one.acts) for one in scores]
-    found += [_heavy_note(one) for one in scores if not one.group]
-    return [line for line in found if line]
+    return [line for one in scores for line in _warnings(one) if line]
 
 
-def _heavy_note(score: Score) -> str:
-    """Line on a run in which one query has much of the weight; empty of others."""
-    found = score.right
-    if not found.is_heavy:
-        return ""
-    return (
-        f"{score.condition.title}: one query carries {of_100(found.heaviest)} % of the weight: "
-        "intervals hold less often than 95 of 100."
-    )
+def _warnings(score: Score) -> Iterator[str | None]:
+    name, right = score.condition.title, score.right
+    if score.mass < LOW_MASS:
+        yield (
+            f"{name}: the first token puts only {number(score.mass)} of its probability on 'safe' "
+            "or 'unsafe': these numbers mean little."
+        )
+    yield cut_note(name, score.cut, acts=score.acts)
+    if right.is_heavy and not score.group:
+        yield (
+            f"{name}: one query carries {of_100(right.heaviest)} % of the weight: intervals hold "
+            "less often than 95 of 100."
+        )
 
 
 def rules_remark(scores: Sequence[Score]) -> str:

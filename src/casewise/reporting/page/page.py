@@ -88,6 +88,10 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
     scores = overview.scores
     result = leading(overview, over_time)
     analyses = [(one, as_table(one)) for one in scores.analyses if one.lines]
+    empty = [one for one in scores.analyses if not one.lines]
+    notes += [*remarks(scores), *scores.shape, *(note for one in empty for note in one.notes)]
+    if nameless := ", ".join(one.id for one in empty if not one.notes):
+        notes.append(f"The runs have no data for: {nameless}.")
     runs = [one for one, _ in scores.runs]
     places = {one: place for place, one in enumerate(runs)}
     steps: Sequence[tuple[RunCondition, ...]] = over_time.steps if over_time else ()
@@ -103,7 +107,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         heads=("Run", "State", *figure_titles(*overview.scores)),
         pinned=pinned_rows(all_verdicts(overview, result), scores.baselines),
         analyses=[(one, table.columns, line_rows(one, table, runs)) for one, table in analyses],
-        notes=[*notes, *remarks(overview.scores), *_shape(overview), *_without_lines(overview)],
+        notes=notes,
         nan=math.nan,
         reveal=reveal,
         css=Markup(asset("report.css")),
@@ -126,20 +130,6 @@ def _about(overview: Overview, browser: Browser) -> list[str]:
         f"against {wording(*overview.scores).against}",
         *([ended[:10]] if ended else []),
     ]
-
-
-def _shape(overview: Overview) -> list[str]:
-    """Sentences on the contexts and labels of the cases."""
-    shape = overview.scores.shape
-    return [] if shape is None else list(shape.sentences())
-
-
-def _without_lines(overview: Overview) -> list[str]:
-    """Notes of analyses without lines, then the names of those without a note."""
-    empty = [one for one in overview.scores.analyses if not one.lines]
-    names = ", ".join(one.id for one in empty if not one.notes)
-    notes = [note for one in empty for note in one.notes]
-    return [*notes, *([f"The runs have no data for: {names}."] if names else [])]
 
 
 _SCRIPTS = ("page.js", "cases.js")
