@@ -127,7 +127,13 @@ def write_out(text: str) -> None:
     """
     text = _shown(text)
     try:
-        sys.stdout.write(text if _is_writable(text) else _escaped(text))
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        if text.startswith(("{", "[")):
+            # Outside of its texts, JSON is ASCII.
+            text = "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+    try:
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         write_to_nobody()
@@ -142,29 +148,3 @@ def print_as(format: Format, sheet: "Sheet") -> None:
         out().print(sheet.terminal())
     else:
         write_out(sheet.json if format is Format.JSON else sheet.markdown())
-
-
-def _is_writable(text: str) -> bool:
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _escaped(text: str) -> str:
-    """JSON, a value or one a line, in ASCII; other text as it is."""
-    if not (_is_json(text) or all(map(_is_json, text.splitlines()))):
-        return text
-    # Outside of its texts, JSON is ASCII.
-    return "".join(
-        character if character.isascii() else json.dumps(character)[1:-1] for character in text
-    )
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True

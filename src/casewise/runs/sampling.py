@@ -176,14 +176,16 @@ def _checked(where: str, name: str, given: Any) -> Any:
         # A command's .9 is a text, and so are the keys of biases in JSON.
         strict = not isinstance(given, str) and name != "logit_bias"
         config = GenerateConfig.model_validate_json(text, strict=strict)
+        typed = json.loads(config.model_dump_json(include={name}, exclude_none=True)).get(name)
+        expected = "a value" if typed is None else None
     except ValidationError as error:
         expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-        raise _wrong(where, name, given, expected) from None
     except (TypeError, ValueError, RecursionError):
-        raise _wrong(where, name, given, "what JSON can hold, and no NaN") from None
-    typed = json.loads(config.model_dump_json(include={name}, exclude_none=True)).get(name)
-    if typed is None:
-        raise _wrong(where, name, given, "a value")
+        expected = "what JSON can hold, and no NaN"
+    if expected is not None:
+        # What stands in a header or a body may be a key.
+        found = "" if name.startswith("extra_") else f"found {redacted(shorten(given))}, "
+        raise UsageError(f"{where} {name}: {found}expected {expected}")
     for inner in typed if name == "extra_body" else ():
         _refuse(f"{where} {name}: {inner}", inner)
     return typed
@@ -192,9 +194,3 @@ def _checked(where: str, name: str, given: Any) -> Any:
 def _refuse(where: str, name: str) -> None:
     if name in REFUSED:
         raise UsageError(f"{where}: can't be given: casewise or an option of its own sets it")
-
-
-def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
-    # What stands in a header or a body may be a key.
-    found = "" if name.startswith("extra_") else f"found {redacted(shorten(given))}, "
-    return UsageError(f"{where} {name}: {found}expected {expected}")
