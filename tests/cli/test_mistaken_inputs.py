@@ -166,6 +166,7 @@ TABLE = [
     ("run claimed.yaml --dry-run", "claimed.yaml, record 2: protocol probability has no"),
     ("run servers.yaml --dry-run", "servers.yaml, record 2: model_base_url"),
     (f"run {MODEL} --seed 3", "--seed 3 needs --vary"),
+    (f"run {MODEL} --evidence ladder --rung 9", "error: no rung '9': choose from 0, 1"),
     ("run --model absent.yaml --protocol respond", "absent.yaml"),
     ("run --model mybot:answer --protocol respond", "mybot"),
     ("target check target.yaml", "url"),

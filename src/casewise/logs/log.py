@@ -319,10 +319,10 @@ def check_whole(path: Path) -> None:
         InputError: It is not.
     """
     try:
-        with suppress(NotImplementedError), ZipFile(path) as archive:
+        with ZipFile(path) as archive:
             if archive.testzip() is None:
                 return
-    except (BadZipFile, EOFError, zlib.error):
+    except (BadZipFile, EOFError, NotImplementedError, zlib.error):
         pass
     raise InputError(DAMAGED, file=path)
 

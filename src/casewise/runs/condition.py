@@ -1,12 +1,12 @@
 """The condition of a run: all that distinguishes two runs of one model, checked."""
 
 import fnmatch
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakValueDictionary
 
 from casewise.cases import (
@@ -23,7 +23,7 @@ from casewise.cases import (
 )
 from casewise.choices import Sampling, rules_first
 from casewise.contexts import Ablation, ablate_cases, swap_cases
-from casewise.errors import UsageError, choose_from, did_you_mean
+from casewise.errors import UsageError, did_you_mean
 from casewise.options import ConditionOptions
 from casewise.protocols import (
     BARE_RUNG,
@@ -45,10 +45,6 @@ from casewise.protocols import (
     other_words,
 )
 from casewise.runs.cost import DOUBTED, RequestCount, measure, measure_grading
-
-Chosen = TypeVar("Chosen", bound=StrEnum)
-Item = TypeVar("Item")
-
 
 TASK_VERSION = "1-A"
 """A number for the comparability of results, a letter for the interface."""
@@ -139,7 +135,7 @@ class Condition:
         if place < len(self.units):
             return unit_id(self.units[place])
         assert self.script is not None
-        return script_id(self.script.name)
+        return f"script:{self.script.name}"
 
     @property
     def openings(self) -> Iterator[Opening]:
@@ -231,7 +227,7 @@ def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Co
         AssetError: CASE-Bench or its templates were not fetched.
     """
     protocol = find_protocol(options.protocol)
-    place = choose(Delivery, options.delivery or protocol.deliveries[0], "delivery")
+    place = Delivery(options.delivery or protocol.deliveries[0])
     data, prompts, script = _data_and_prompts(options, protocol, place, held)
     ablation = ablate_cases(data.cases, options.ablate) if options.ablate is not None else None
     cases = ablation.cases if ablation else data.cases
@@ -269,15 +265,10 @@ def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Co
         ablation,
         prompts,
         data,
-        tuple(by_text(units, lambda unit: prompts.render(unit[0]))),
+        _by_text(units, prompts),
         script,
         None if held is None else held.name,
     )
-
-
-def script_id(name: str) -> str:
-    """The id of a script's sample."""
-    return f"script:{name}"
 
 
 def unit_id(unit: Sequence[Case]) -> str:
@@ -289,18 +280,20 @@ BEGINNING = 200
 """Characters after the common beginning by which texts are put in order first."""
 
 
-def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> list[Item]:
+def _by_text(
+    units: Sequence[tuple[Case, ...]], prompts: Prompts | Conversations
+) -> tuple[tuple[Case, ...], ...]:
     """Units in the order of the beginnings of their texts.
 
     Only a part of each text is held in memory: 100,000 whole ones take more than the cases do.
     """
-    shared = render(units[0]) if units else ""
-    for unit in units:
-        text = render(unit)
+    shared = prompts.render(units[0][0])
+    for case, *_ in units:
+        text = prompts.render(case)
         while not text.startswith(shared):
             shared = shared[:-1]
-    start = len(shared)
-    return sorted(units, key=lambda unit: render(unit)[start : start + BEGINNING])
+    kept = slice(len(shared), len(shared) + BEGINNING)
+    return tuple(sorted(units, key=lambda unit: prompts.render(unit[0])[kept]))
 
 
 def _only(cases: Sequence[Case], pattern: str) -> tuple[Case, ...]:
@@ -358,33 +351,16 @@ _open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictiona
 
 def opened(cases: str) -> CaseSet:
     """Open a case set; an unchanged file is not read again for each task of a run."""
-    key = (cases, _stamp(Path(cases)))
+    key: tuple[object, ...] = (cases,)
+    with suppress(OSError, ValueError):
+        stat = Path(cases).stat()
+        key = cases, stat.st_mtime_ns, stat.st_size, stat.st_ino
     found = _open_sets.get(key)
     if found is None:
         found = _open_sets[key] = open_cases(cases)
     return found
 
 
-def _stamp(path: Path) -> object:
-    try:
-        stat = path.stat()
-    except (OSError, ValueError):
-        return None
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
-
-
 def draws(options: ConditionOptions) -> bool:
     """Tell whether answers are drawn at random, as a probability and a guard's word are not."""
     return find_protocol(options.protocol).drawn and options.sampling != Sampling.GREEDY
-
-
-def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
-    """Find the member of an enumeration by its name.
-
-    Raises:
-        UsageError: No member has the name; the message lists those that do.
-    """
-    try:
-        return kind(name)
-    except ValueError:
-        raise UsageError(f"unknown {what} {name!r}: {choose_from(name, kind)}") from None

@@ -239,7 +239,8 @@ def _opened_up(run: RunOptions, protocol: Protocol) -> Iterator[RunOptions]:
     if run.evidence is not None:
         ladder = load_ladder()
         for name in ladder.rungs if run.rung is None else [run.rung]:
-            place = ladder.find(name).delivery if protocol.acts else Delivery.JUDGE
+            rung = ladder.find(name)
+            place = rung.delivery if protocol.acts else Delivery.JUDGE
             yield replace(run, rung=name, delivery=str(place))
         return
     run = replace(run, delivery=run.delivery or str(protocol.deliveries[0]))

@@ -54,7 +54,7 @@ from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Prices, Watch
 from casewise.options import RunOptions
 from casewise.protocols import grader_version
-from casewise.runs.condition import Condition, draws, script_id, unit_id
+from casewise.runs.condition import Condition, draws, unit_id
 from casewise.runs.folder import MADE_WITH, CellState, command_line, is_command
 from casewise.runs.plan import Cell
 from casewise.runs.sampling import DrawSettings, setting_parts
@@ -201,7 +201,7 @@ def sample_at(condition: Condition, draw: DrawSettings, place: int) -> Sample:
     script, opening = condition.script, condition.script_opening
     assert script is not None
     assert opening is not None
-    id = script_id(script.name)
+    id = condition.sample_id(place)
     return Sample(
         id=id,
         input=[to_message(turn) for turn in opening.begun],
