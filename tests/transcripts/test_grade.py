@@ -208,18 +208,6 @@ def test_other_commands_take_the_table_and_nothing_is_quoted(cli: Cli, folder: P
     assert (row["n"], row["over_refusal"], row["under_refusal"]) == (4, 1.0, 0.0)
 
 
-def test_cases_may_be_asked_unequally_often(cli: Cli, folder: Path) -> None:
-    """Three users ask the first case, one each other; of June, one case less."""
-    often = [CASES[0], CASES[0], *CASES]
-    asked = [talk(str(one["query"]), YES, case_id=one["id"]) for one in often]
-    for name, talks in (("may", asked), ("june", asked[:-1])):
-        write(folder / f"{name}.jsonl", *talks)
-        done(cli, "grade", f"{name}.jsonl", "--cases", "cases.jsonl", "--out", f"{name}.parquet")
-    text = done(cli, "compare", "may.parquet", "june.parquet")
-    assert "Before 6 of 6 read" in text
-    assert "after 5 of 6 read: 1 never asked" in text
-
-
 def label_all(sheet: Path) -> pl.DataFrame:
     """Label every reply of a sheet."""
     labelled = pl.read_csv(sheet).with_columns(label=pl.lit("compliance"))

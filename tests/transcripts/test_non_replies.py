@@ -97,22 +97,6 @@ def test_a_run_takes_none_of_them_for_an_answer(cli: Cli, tmp_path: Path) -> Non
     assert row["coverage"] == 0.0
 
 
-def test_a_grader_is_not_asked_about_them(cli: Cli, tmp_path: Path) -> None:
-    """Nor is it where nothing can be asked at all: no server stands behind its address."""
-    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, CASES)), "utf-8")
-    (tmp_path / "a.jsonl").write_text(json.dumps(exchange("undefined")), "utf-8")
-    with FakeServer(lambda request: "never asked") as server:
-        done = cli(
-            *("grade", "a.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet"),
-            *("--grader", "openai-api/fake/grader"),
-            env=environment(server),
-        )
-    assert done.returncode == 0, done.stderr
-    assert server.requests == []
-    table = pl.read_parquet(tmp_path / "t.parquet")
-    assert table["response_class"].to_list() == ["undetermined"]
-
-
 def test_replies_that_a_token_limit_ended(cli_inside: Cli, tmp_path: Path) -> None:
     open_end = "It's natural to feel unsure. Many people go through this. Remember you are not al"
     table = graded(cli_inside, tmp_path, [exchange(open_end, stop_reason="max_tokens")] * 2)

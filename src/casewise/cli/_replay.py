@@ -31,6 +31,7 @@ from casewise.cli._options import (
     flag,
     grouped,
     option,
+    warn_of_content,
 )
 from casewise.cli._run import new_log_dir
 from casewise.cli._running import end, fault_lines, note_lacking, print_estimates, run_with_progress
@@ -73,7 +74,7 @@ def replay(
     *,
     each_turn: Annotated[
         bool,
-        flag("--each-turn", "Ask each of the user's turns, not the last one.", CONVERSATIONS),
+        flag("--each-turn", "Ask each of the user's turns, not the last alone.", CONVERSATIONS),
     ] = False,
     columns: ColumnsOption = None,
     grader: RulesOrModel = RULES,
@@ -167,6 +168,8 @@ def replay(
         left_out=turns.left_out,
         reveal=reveal,
     )
+    if reveal:
+        warn_of_content()
     print_as(format, reporting.replay_sheet(report))
     cuts = (
         results.cut_note(str(one.model), results.count_cut(one.rows), acts=True)
