@@ -641,17 +641,13 @@ def gate(
         InputError: The judgements, labelled replies, or the rules can't be used.
     """
     read = _read(run)
-    held_to = gates.gate_rules(
-        None if rules is None else Path(rules), has_baseline=baseline is not None
-    )
-    if grader_check:
-        held_to = replace(held_to, checks=_checks(grader_check, read.table))
+    path = None if rules is None else Path(rules)
     return gates.run_gate(
-        read.table,
-        held_to,
+        read,
+        gates.gate_rules(path, has_baseline=baseline is not None),
         None if baseline is None else _read(baseline).table,
+        checks=_checks(grader_check, read.table),
         across_versions=force,
-        unjudged=read.unjudged,
     )
 
 

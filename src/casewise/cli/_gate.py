@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -156,17 +156,10 @@ def gate(
             raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
         rules = gates.gate_rules(config, has_baseline=baseline is not None)
         judgements = read_judgements([run])
-        if grader_check:
-            rules = replace(rules, checks=replies.load_checks(grader_check, [judgements.table]))
+        checks = replies.load_checks(grader_check, [judgements.table]) if grader_check else ()
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):
-            result = gates.run_gate(
-                judgements.table,
-                rules,
-                base,
-                across_versions=force,
-                unjudged=judgements.unjudged,
-            )
+            result = gates.run_gate(judgements, rules, base, checks=checks, across_versions=force)
     outputs.write(result)
     print_as(Format.JSON if as_json else Format.TABLE, result.sheet())
     if status := gates.EXIT_STATUS[result.verdict]:

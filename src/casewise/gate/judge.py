@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import polars as pl
@@ -12,9 +13,9 @@ from casewise.errors import InputError
 from casewise.gate.figures import Figures, HeldRun, is_about, runs_like, select
 from casewise.gate.report import Gate, GateRow, GateVerdict, Missing
 from casewise.gate.rules import Demand, GateConfig, GateRule
-from casewise.judgements import ANSWER_KEYS, Unjudged
+from casewise.judgements import ANSWER_KEYS, Judgements, Unjudged
 from casewise.measures import family_of, gated
-from casewise.replies import correction_notes
+from casewise.replies import CheckFile, correction_notes
 from casewise.results import (
     Run,
     find_runs,
@@ -71,12 +72,12 @@ def bounds_of(rule: GateRule, figure: Estimate, confidence: float) -> Bounds:
 
 
 def run_gate(
-    table: pl.DataFrame,
+    judged: Judgements,
     config: GateConfig,
     baseline: pl.DataFrame | None = None,
     *,
+    checks: Sequence[CheckFile] = (),
     across_versions: bool = False,
-    unjudged: Sequence[Unjudged] = (),
 ) -> Gate:
     """Hold every condition of a run to the rules that are about it.
 
@@ -84,20 +85,22 @@ def run_gate(
     if no judgement is missing but for those that a rule on the coverage allows to.
 
     Args:
-        table: The run's judgement table.
+        judged: The run's judgements, and runs that were begun with it and hold none.
         config: The rules. Of the shipped ones, those about other protocols than the run's are left
             out with a note.
         baseline: Another run's, over the same cases or some of them.
+        checks: Labelled replies, in place of those that the rules name.
         across_versions: Whether the baseline may be over another version of the data.
-        unjudged: Runs that were begun with those of the table, and hold no judgement.
 
     Raises:
         InputError: A rule has nothing to be held against, or no rule is left; or the baseline is
             over another version; or a table is empty.
     """
-    if table.is_empty() or (baseline is not None and baseline.is_empty()):
+    if checks:
+        config = replace(config, checks=tuple(checks))
+    if judged.table.is_empty() or (baseline is not None and baseline.is_empty()):
         raise InputError("the table holds no judgement", expected="some rows")
-    runs = find_runs({"run": table})
+    runs = find_runs({"run": judged.table})
     others = [] if baseline is None else find_runs({"baseline": baseline})
     about = [(rule, select(rule, runs, config)) for rule in config.rules]
     inside = [one for one in runs if any(one in found for _, found in about)]
@@ -137,7 +140,7 @@ def run_gate(
         rows=tuple(rows),
         # Worst first.
         verdicts=tuple(sorted(verdicts, key=lambda one: -fails[one.conditions[-1]])),
-        missing=_missing(rows, held, unjudged, config),
+        missing=_missing(rows, held, judged.unjudged, config),
         notes=list(dict.fromkeys(filter(None, notes))),
     )
 
