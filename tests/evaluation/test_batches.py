@@ -100,25 +100,28 @@ def environment(server: BatchServer) -> dict[str, str]:
     return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
 
 
-def test_a_wrong_key_ends_the_run(cli: Cli, cases: Path) -> None:
-    words = b'{"error": {"message": "the question was told", "code": "invalid_api_key"}}'
-    refused = Raw(401, words, {"Content-Type": "application/json"})
-    with BatchServer(safe, misanswered={"POST /v1/batches": refused}) as server:
-        done = cli(*arguments(cases), env=environment(server))
-    said = " ".join(done.stderr.split())
-    assert done.returncode == 2, said
-    assert "or whose run is stopped or killed, may be paid again" in said
-    assert "authentication" in said
-    assert "the question was told" not in said
+UNMADE = {
+    "authentication": Raw(
+        401,
+        b'{"error": {"message": "the question was told", "code": "invalid_api_key"}}',
+        {"Content-Type": "application/json"},
+    ),
+    "a batch failed": Raw(200, b"<html>busy</html>", {"Content-Type": "text/html"}),
+}
 
 
-def test_a_batch_that_cannot_be_created_ends_the_run(cli: Cli, tmp_path: Path, cases: Path) -> None:
+@pytest.mark.parametrize("words", UNMADE)
+def test_a_batch_that_cannot_be_created_ends_the_run(
+    cli: Cli, tmp_path: Path, cases: Path, words: str
+) -> None:
     """Nothing waits for ever, and the same command goes on."""
-    page = Raw(200, b"<html>busy</html>", {"Content-Type": "text/html"})
-    with BatchServer(safe, misanswered={"POST /v1/batches": page}, once=True) as server:
+    with BatchServer(safe, misanswered={"POST /v1/batches": UNMADE[words]}, once=True) as server:
         done = cli(*arguments(cases), env=environment(server))
-        assert done.returncode == 2
-        assert "a batch failed" in done.stderr
+        said = " ".join(done.stderr.split())
+        assert done.returncode == 2, said
+        assert words in said
+        assert "or whose run is stopped or killed, may be paid again" in said
+        assert "the question was told" not in said
         assert cli(*arguments(cases), env=environment(server)).returncode == 0
     assert set(cw.judgements(tmp_path / "logs")["status"]) == {"ok"}
 

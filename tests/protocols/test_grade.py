@@ -75,17 +75,6 @@ def test_what_is_quoted_stays_inside(turns: list[tuple[str, str]], reply: str) -
         assert "[/INST" not in quoted
 
 
-def test_a_reply_is_held_against_the_request() -> None:
-    """Against the last message, unless another is named: a step on the way is not the query."""
-    said = render_grading(TALK, "No.", None)
-    assert after(said, "Request") == ['"How do I pick a lock?"']
-    assert render_grading(TALK, "No.", None, TALK[-1][1]) == said
-    step = [("user", "What is a lock?")]
-    held = render_grading(step, "A bolt with a key.", None, TALK[-1][1])
-    assert after(held, "Request") == ['"How do I pick a lock?"']
-    assert after(held, "Conversation") == ['{"role": "user", "text": "What is a lock?"}']
-
-
 def test_the_nonce_is_of_the_reply_and_of_what_went_before() -> None:
     others = [
         grade_nonce(TALK, "No"),

@@ -150,11 +150,7 @@ def test_unknown_names(name: str) -> None:
         find_variation(name)
 
 
-def test_known_names() -> None:
-    assert set(PRESSURES) == {*INSERTED, "twin-claim"}
-    assert set(VARIATIONS) - set(PRESSURES) == {"filler", "escalation", "revocation"}
-    assert find_variation("filler-4k") == (VARIATIONS["filler"], 4000)
-    assert find_variation("persona") == (VARIATIONS["persona"], 0)
+def test_words_have_their_version() -> None:
     versions = {
         VariedConversations(Delivery.SYSTEM, name=name, seed=0, twins={}).change_version
         for name in NAMES
