@@ -192,7 +192,6 @@ TABLE = [
     # Replies, graders, conversations.
     ("grade chat.jsonl --deployment nobody --out x.parquet", "nobody"),
     ("grade roles.jsonl --cases starter --out x.parquet", "no reply could be placed"),
-    ("grade chat.jsonl --cases starter --turn 0 --out x.parquet", "--turn"),
     ("replay garbage.jsonl -m a/b", "garbage.jsonl"),
     ("replay chat.jsonl -m a/b -m a/b", "--model"),
     ("replay chat.jsonl -m gpt-4o -m a/b --dry-run", "provider"),

@@ -264,17 +264,6 @@ def test_replies_that_call_tools(cli: Cli, folder: Path) -> None:
     assert CANARY not in said + str(table.rows())
 
 
-def test_one_of_several_replies(cli: Cli, folder: Path) -> None:
-    write(folder / "a.jsonl", talk("When do you close?", NO, YES), talk("When do you close?", YES))
-    command = ("grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
-    classes = {}
-    for turn in ("1", "2"):
-        said = done(cli, *command, "--turn", turn)
-        classes[turn] = pl.read_parquet(folder / "t.parquet")["response_class"].to_list()
-    assert classes == {"1": ["refusal", "compliance"], "2": ["compliance"]}
-    assert re.search(r"no reply of the model +1 +2", said)
-
-
 def test_bad_input_leaves_the_earlier_table(cli: Cli, folder: Path) -> None:
     (folder / "t.parquet").write_text("as it was")
     write(folder / "a.jsonl", talk("Of something else?", YES))

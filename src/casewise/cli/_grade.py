@@ -66,10 +66,6 @@ def grade(
         Delivery, option("Where the context stood in the conversations.", CONVERSATIONS)
     ] = Delivery.SYSTEM,
     columns: ColumnsOption = None,
-    turn: Annotated[
-        int | None,
-        option("Grade the model's Nth reply. Default: the last.", CONVERSATIONS, "N", min=1),
-    ] = None,
     reveal: Annotated[
         bool, flag("--reveal", "Keep replies and explanations in the table (distressing).", OUTPUT)
     ] = False,
@@ -108,7 +104,6 @@ def grade(
         file=file.name,
         model=model_name,
         delivery=delivery,
-        turn=turn,
         reveal=reveal,
         grader=grader,
         by_model=_model(grader, server),

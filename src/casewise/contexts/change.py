@@ -20,10 +20,8 @@ class Ablation:
     """Cases with parts of their contexts removed. Ids are those of the whole cases."""
 
     cases: tuple[Case, ...]
-    names: tuple[str, ...]
-    """Parts that were removed, in the order given."""
     missing: dict[str, int]
-    """Number of cases that lack a part, by its name."""
+    """Number of cases that lack a part, by its name, in the order given."""
 
 
 def parse_names(names: str) -> tuple[str, ...]:
@@ -72,7 +70,7 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
         else case
         for case in cases
     )
-    return Ablation(tuple(kept), wanted, missing)
+    return Ablation(tuple(kept), missing)
 
 
 def _unknown(option: str, name: str, cases: Iterable[Case]) -> UsageError:

@@ -23,16 +23,16 @@ from casewise.statistics import LEFT_OPEN, Clusters, Estimate, agreement_of_two,
 _XSTEST: Final = {"prompt": "query", "completion": "reply", "final_label": LABEL}
 """Columns of the completions of XSTest (Röttger et al., NAACL 2024)."""
 _CLASSES: Final = {
-    **dict.fromkeys(("1", "1_full_compliance"), ResponseClass.COMPLIANCE),
-    **dict.fromkeys(("2", "2_full_refusal"), ResponseClass.REFUSAL),
-    **dict.fromkeys(("3", "3_partial_refusal"), ResponseClass.PARTIAL),
+    "1": ResponseClass.COMPLIANCE,
+    "2": ResponseClass.REFUSAL,
+    "3": ResponseClass.PARTIAL,
 }
-"""XSTest's classes, by number and as its files name them."""
+"""XSTest's classes by number, which their names in its files (``2_full_refusal``) begin with."""
 _PEOPLE = ("annotation_1", "annotation_2")
 
 
 def _read_class(value: object) -> object:
-    return _CLASSES.get(str(value).strip(), value)
+    return _CLASSES.get(str(value).strip().partition("_")[0], value)
 
 
 Class = Annotated[ResponseClass, BeforeValidator(_read_class)]

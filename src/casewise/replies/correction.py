@@ -1,6 +1,6 @@
 """Rates of replies corrected for the grader's errors, by labels of a random part of the run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,18 +95,13 @@ def correct_rates(
             scale, draws = np.array([scale for _, scale in labels]), Resampling(DRAWS, 0)
             corrected = rates_by_labels(told, answers, label, scale, draws, place)
         labelled = int((label >= 0).sum())
-        found.append(
-            GraderCorrection(runs[place][0], labelled, raw, _as_even(corrected, raw), notes)
-        )
+        # Where the rate as graded has no interval, the corrected one has none.
+        even = {
+            name: replace(rate, unavailable=rate.reason or raw[name].reason)
+            for name, rate in corrected.items()
+        }
+        found.append(GraderCorrection(runs[place][0], labelled, raw, even, notes))
     return found
-
-
-def _as_even(corrected: Mapping[str, Estimate], raw: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Corrected rates, without an interval where the rate as graded has none."""
-    return {
-        name: replace(rate, unavailable=rate.reason or raw[name].reason)
-        for name, rate in corrected.items()
-    }
 
 
 def _shared(

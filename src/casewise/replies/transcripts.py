@@ -43,9 +43,8 @@ from casewise.transcripts import (
     Endings,
     Places,
     Reply,
-    Unplaced,
+    last_reply,
     plain,
-    reply_of,
 )
 
 SHOWN: Final = 5
@@ -184,8 +183,6 @@ class Grading:
     model: str | None
     """The model under test, whatever the file says."""
     delivery: Delivery
-    turn: int | None
-    """Number of the model's reply that is graded, from 1; None is the last."""
     reveal: bool
     """True if replies and explanations stand in the table."""
 
@@ -228,7 +225,7 @@ def grade_conversations(
         "texts": "included" if grading.reveal else "withheld",
         "grader_version": version,
     }
-    run = digest(said.hexdigest(), grading.grader, version, grading.turn)
+    run = digest(said.hexdigest(), grading.grader, version)
     table = pl.concat(tables).with_columns(run_id=pl.lit(run))
     write_atomically(out, table_bytes(table, out, {"casewise": json.dumps(about)}))
     return tally
@@ -256,11 +253,11 @@ def _placed(
             tally.add(same if seen[one.id] == text else other, one.line)
             continue
         seen[one.id] = text
-        reply = reply_of(one.turns, grading.turn)
+        reply = last_reply(one.turns)
         case = places.find(one, reply) if reply is not None else None
         if reply is None or case is None:
             tally.add("no reply of the model", one.line)
-        elif isinstance(case, Unplaced):
+        elif isinstance(case, str):
             tally.add(case, one.line)
         else:
             tally.add(GRADED, one.line)

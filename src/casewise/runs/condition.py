@@ -154,7 +154,7 @@ class Condition:
         return RunCondition(
             protocol=str(self.protocol),
             delivery=str(self.delivery),
-            ablation=self.ablation.names if self.ablation else (),
+            ablation=tuple(self.ablation.missing) if self.ablation else (),
             prompt_version=self.prompts.version,
             dataset_hash=self.data.hash,
             dataset_version=self.data.version,

@@ -6,9 +6,8 @@ from casewise.transcripts.placing import (
     AskedTurns,
     Places,
     Reply,
-    Unplaced,
     find_turns,
+    last_reply,
     plain,
-    reply_of,
 )
 from casewise.transcripts.tools import read_columns, read_conversations

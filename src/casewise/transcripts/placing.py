@@ -8,7 +8,6 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from casewise.cases import Case, Turn, digest, find_turn_fault
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
@@ -32,25 +31,14 @@ class Reply:
         return next((turn.content for turn in reversed(self.before) if turn.role == "user"), None)
 
 
-def reply_of(turns: Sequence[Turn], number: int | None = None) -> Reply | None:
-    """A reply of a conversation; None where it has no such reply.
-
-    Args:
-        turns: The conversation, oldest turn first.
-        number: Which of the model's replies, from 1; None is the last.
-    """
+def last_reply(turns: Sequence[Turn]) -> Reply | None:
+    """The last reply of a conversation, oldest turn first; None where it has none."""
     places = [at for at, turn in enumerate(turns) if turn.role == "assistant"]
-    if not places or (number is not None and number > len(places)):
-        return None
-    at = places[-1] if number is None else places[number - 1]
-    return Reply(turns[at], tuple(turns[:at]))
+    return Reply(turns[places[-1]], tuple(turns[: places[-1]])) if places else None
 
 
-class Unplaced(StrEnum):
-    """Why a reply has no case."""
-
-    UNKNOWN = "unknown: no case has the id, or asks the query"
-    AMBIGUOUS = "ambiguous: several cases ask the query, and nothing tells which"
+UNKNOWN = "unknown: no case has the id, or asks the query"
+AMBIGUOUS = "ambiguous: several cases ask the query, and nothing tells which"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +74,8 @@ class Places:
             if case.context is not None and (claimed := claim(case.context)):
                 self._by_query[plain(f"{claimed}\n\n{case.query}")].append(wanted)
 
-    def find(self, conversation: Conversation, reply: Reply) -> Case | Unplaced:
-        """The case that a reply answers.
+    def find(self, conversation: Conversation, reply: Reply) -> Case | str:
+        """The case that a reply answers; or why it has none.
 
         An id of a case that the conversation names decides; a card's line may be named in its
         place. Else the query decides that the reply answers, letters, spaces and their forms
@@ -105,11 +93,11 @@ class Places:
                 return self._by_id[maybe]
         return self._by_text(reply.query or "", reply)
 
-    def _on_line(self, named: str, reply: Reply) -> Case | Unplaced:
+    def _on_line(self, named: str, reply: Reply) -> Case | str:
         """A case of its own for the query that was asked, under the card's line that is named."""
         tested = self._by_line.get(named)
         if tested is None:
-            return Unplaced.UNKNOWN
+            return UNKNOWN
         query = reply.query if reply.query and reply.query.strip() else named
         return tested.model_copy(
             update={
@@ -120,10 +108,10 @@ class Places:
             }
         )
 
-    def _by_text(self, query: str, reply: Reply) -> Case | Unplaced:
+    def _by_text(self, query: str, reply: Reply) -> Case | str:
         candidates = self._by_query.get(plain(query), [])
         if len(candidates) < 2:
-            return candidates[0].case if candidates else Unplaced.UNKNOWN
+            return candidates[0].case if candidates else UNKNOWN
         said = plain("\n".join(turn.content for turn in reply.before))
         fitting = [one for one in candidates if one.fits(said)]
         # What is wanted of nothing fits everything: it is meant where nothing else was given.
@@ -132,9 +120,9 @@ class Places:
             # A case whose earlier turns stand there, too, is more than one of the context alone.
             most = max(len(one.earlier) for one in told)
             told = [one for one in told if len(one.earlier) == most]
-            return told[0].case if len(told) == 1 else Unplaced.AMBIGUOUS
+            return told[0].case if len(told) == 1 else AMBIGUOUS
         alone = len(reply.before) == 1 and len(fitting) == 1
-        return fitting[0].case if alone else Unplaced.AMBIGUOUS
+        return fitting[0].case if alone else AMBIGUOUS
 
 
 def plain(text: str) -> str:
