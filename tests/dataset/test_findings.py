@@ -138,21 +138,6 @@ def test_columns_that_differ() -> None:
     assert "one panel" in confounded["text"]
 
 
-def test_near_duplicates_as_brute_force_has_them() -> None:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    random = np.random.default_rng(6)
-    words = ["".join(random.choice(list("abcdefgh"), 5)) for _ in range(60)]
-    texts = [" ".join(random.choice(words, 6)) for _ in range(150)]
-    texts += [" ".join([*text.split()[:5], "else"]) for text in texts[:30]]
-    texts = list(dict.fromkeys(texts))
-    vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=(4, 4)).fit_transform(texts)
-    cosine = (vectors @ vectors.T).toarray()
-    expected = int((np.triu(cosine, 1) >= 0.7).sum())
-    assert expected >= 25
-    assert run([case(text, None, "safe") for text in texts]).figures["near-copy-query"] == expected
-
-
 def test_near_copies_of_contexts_are_counted_in_pairs_of_texts() -> None:
     cases = clean(10)
     long = " ".join(f"word{number}" for number in range(40)) + " {}."

@@ -306,10 +306,12 @@ def row_record(cells: Row, place: str, path: Path) -> Row:
         elif name == "tags" and isinstance(cell, str) and not cell.startswith("["):
             record[name] = [tag.strip() for tag in cell.split(";") if tag.strip()]
         elif name in _JSON_FIELDS and isinstance(cell, str):
-            try:
-                record[name] = parse_json(cell, path, f"{place}, field {name!r}")
-            except InputError as problem:
-                return problem
+            record[name] = opened(cell)
+            if isinstance(record[name], str):
+                expected = "JSON, as casewise writes it; other tables take casewise cases import"
+                return InputError(
+                    "not JSON", path, place, field=name, found=cell, expected=expected
+                )
         else:
             record[name] = cell
     for name, value in (("context", context), ("votes", counts)):
@@ -478,9 +480,7 @@ def _name_import(problem: InputError, path: Path) -> None:
     """Add to a message how a table of another shape is imported, if the file is one."""
     try:
         _, row = next(iter(open_tables(path)[0].rows))
-        is_other = isinstance(row, dict) and (
-            not {*row} <= {*Case.model_fields} or isinstance(opened(row.get("context")), str)
-        )
+        is_other = isinstance(row, dict) and not {*row} <= {*Case.model_fields}
     except (InputError, StopIteration):
         is_other = path.is_dir()
     if is_other:
