@@ -1,63 +1,15 @@
 """Backups of a study that runs: whole, for their owner alone, and good to go on from."""
 
 import shutil
-import signal
 import stat
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli
 from support.postgres import Postgres
-from support.serving import Guest, Origin, Serving, rows
-from support.starts import Start
+from support.serving import Guest, Serving, rows
 from support.studies import KEYS, write_study
-
-PEOPLE = 4
-KILLS = 5
-QUERIES = tuple(f"query number {number}" for number in range(30))
-
-
-class Voters:
-    """People who answer as fast as the server lets them; each reason is one of a kind."""
-
-    def __init__(self, origin: str) -> None:
-        self.taken: list[str] = []
-        """Reasons of answers that the server has acknowledged, in that order."""
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._judge, args=(origin, number)) for number in range(PEOPLE)
-        ]
-
-    def __enter__(self) -> "Voters":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-
-    def wait_for(self, answers: int) -> None:
-        """Wait for so many answers, and one of everybody."""
-        while len(self.taken) < answers or len({one.split()[1] for one in self.taken}) < PEOPLE:
-            assert any(thread.is_alive() for thread in self._threads)
-            self._stop.wait(0.02)
-
-    def _judge(self, origin: str, number: int) -> None:
-        with Guest(Origin(origin)) as one:
-            one.begin()
-            while one.at.startswith("/page/") and not self._stop.is_set():
-                reason = f"reason {number} {one.at}"
-                one.send(one.at, verdict="safe", reason=reason)
-                self.taken.append(reason)
-
-
-def reasons(path: Path) -> set[str]:
-    return set(rows(path, "SELECT reason FROM answer WHERE place IS NOT NULL"))
 
 
 def kept(path: Path) -> list[Any]:
@@ -189,51 +141,6 @@ def test_postgresql_is_backed_up_to_a_file_and_restored_to_another(
     ):
         # A new person gets a number of their own.
         assert ada.finish().code == bob.begin().finish().code == "COMPLETED"
-
-
-@pytest.mark.slow
-def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
-    tmp_path: Path,
-) -> None:
-    study = write_study(tmp_path, QUERIES, blocks=PEOPLE, timing={"least_seconds": 0})
-    env = clean_env() | KEYS
-
-    def killed_after(seconds: float, *command: str) -> None:
-        start = Start(["annotate", *command], tmp_path, env)
-        time.sleep(seconds)
-        start.send_signal(signal.SIGKILL)
-        start.wait(30)
-
-    server = Serving(study)
-    with Voters(server.origin) as voters:
-        for number in range(KILLS):
-            voters.wait_for(5 * number)
-            killed_after(0.1 * number, "backup", "study.yaml", "--out", f"at-{number}")
-        taken = set(voters.taken)
-        whole = Start(["annotate", "backup", "study.yaml", "--out", "last"], tmp_path, env)
-        assert whole.wait(60) == 0
-    server.process.kill()
-    server.process.wait(30)
-    made = [one for one in (tmp_path / f"at-{number}" for number in range(KILLS)) if one.exists()]
-    for one in (*made, tmp_path / "last"):
-        assert {path.name for path in one.iterdir()} == {"study.yaml", "study.db", "cases.jsonl"}
-        assert reasons(one / "study.db") <= {*voters.taken}
-    for one in (study, *tmp_path.glob("study.db*")):
-        one.unlink()
-    for number in range(KILLS):
-        killed_after(0.1 * number, "restore", "last", "--out", "again")
-        if (tmp_path / "again").exists():
-            break
-    else:
-        start = Start(["annotate", "restore", "last", "--out", "again"], tmp_path, env)
-        assert start.wait(60) == 0
-    assert {path.name for path in (tmp_path / "again").iterdir()} == {
-        *("study.yaml", "study.db", "cases.jsonl")
-    }
-    # Each person's answer to the attention check is no vote.
-    assert len(taken - reasons(tmp_path / "again/study.db")) <= PEOPLE
-    holding = "SELECT count(*) FROM participant WHERE counts"
-    assert rows(tmp_path / "again/study.db", holding) == [PEOPLE]
 
 
 def test_the_secrets_come_along(

@@ -8,13 +8,11 @@ runs, or all.
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +25,9 @@ from support.golden import ENVIRONMENT, FOLDER, INPUTS, RUNS, STOPPED, answers  
 TABLE = """import sys
 from support.golden import *
 keep_table(table_of(Path(sys.argv[1])), Path(sys.argv[2]))"""
-STOPS = {"killed": signal.SIGKILL, "interrupted": signal.SIGINT}
 SHARDS = ("--engine", "ray")
 ENOUGH = 22
-"""Requests after which a run is stopped: of 48."""
+"""Requests after which a run is killed: of 48."""
 
 
 def main(python: str, names: Sequence[str]) -> None:
@@ -40,11 +37,11 @@ def main(python: str, names: Sequence[str]) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 logs = _run(python, Path(folder), options)
                 _write_table(python, logs, FOLDER / f"{name}.jsonl.gz")
-    wanted = [one for one in ("whole", "shards", *STOPS) if not names or one in names]
+    wanted = [one for one in ("whole", "shards", "killed") if not names or one in names]
     for name in wanted:
         with tempfile.TemporaryDirectory() as folder:
             options = (*STOPPED, *SHARDS) if name == "shards" else STOPPED
-            logs = _run(python, Path(folder), options, STOPS.get(name))
+            logs = _run(python, Path(folder), options, is_killed=name == "killed")
             if name == "whole":
                 _write_table(python, logs, FOLDER / "whole.jsonl.gz")
             # It names a machine.
@@ -54,16 +51,14 @@ def main(python: str, names: Sequence[str]) -> None:
             shutil.make_archive(str(kept), "zip", logs)
 
 
-def _run(
-    python: str, folder: Path, options: Sequence[str], stop: signal.Signals | None = None
-) -> Path:
-    """Run, up to the end or until it is stopped; the folder of logs."""
+def _run(python: str, folder: Path, options: Sequence[str], *, is_killed: bool = False) -> Path:
+    """Run, up to the end or until it is killed; the folder of logs."""
     for name in INPUTS:
         shutil.copy(FOLDER / name, folder)
     answer = answers()
 
     def slowly(request: dict[str, Any]) -> Answer:
-        time.sleep(0.1 if stop else 0)
+        time.sleep(0.1 * is_killed)
         return answer(request)
 
     logs = folder / "logs"
@@ -76,11 +71,10 @@ def _run(
             stdout=out,
             stderr=out,
         )
-        while process.poll() is None and not (stop and len(server.requests) >= ENOUGH):
+        while process.poll() is None and not (is_killed and len(server.requests) >= ENOUGH):
             time.sleep(0.02)
-        if stop is not None:
-            with suppress(ProcessLookupError):
-                process.send_signal(stop)
+        if is_killed:
+            process.kill()
         code = process.wait()
         print(" ".join(options), f"-> {code} after {len(server.requests)} requests", flush=True)
     print((folder / "out.txt").read_text()[-1500:])

@@ -105,11 +105,8 @@ def settled_requests(logs: Path) -> int:
     return sum(3 if protocol == "score" else 1 for protocol in table["protocol"])
 
 
-@pytest.mark.parametrize("name", ["killed", "interrupted"])
-def test_a_folder_that_was_left_half_done_goes_on(
-    name: str, tmp_path: Path, server: FakeServer
-) -> None:
-    logs = unpacked(name, tmp_path)
+def test_a_folder_that_was_left_half_done_goes_on(tmp_path: Path, server: FakeServer) -> None:
+    logs = unpacked("killed", tmp_path)
     known = settled_requests(logs)
     assert 10 < known < REQUESTS - 10
     run((*STOPPED, "--same-server", "--log-dir", logs), tmp_path, server)
@@ -117,26 +114,6 @@ def test_a_folder_that_was_left_half_done_goes_on(
     assert table_of(logs).height == JUDGED
     assert_kept(table_of(logs), "whole")
     assert not list(logs.glob("*.running"))
-
-
-def test_a_log_that_was_interrupted_is_read(tmp_path: Path) -> None:
-    table = table_of(unpacked("interrupted", tmp_path))
-    assert 0 < table.height < JUDGED
-    whole = kept_table("whole", table)
-    same = [name for name in table.columns if name not in ("planned", "stopped")]
-    assert table.join(whole, on=same, how="anti", nulls_equal=True).is_empty()
-
-
-def test_a_shard_that_is_missing_is_made_again(tmp_path: Path, server: FakeServer) -> None:
-    logs = unpacked("shards", tmp_path)
-    shards = sorted((logs / "shards").rglob("*.eval"))
-    lost = table_of(shards[0])
-    shards[0].unlink()
-    assert table_of(logs).height == JUDGED - lost.height
-    run((*STOPPED, "--same-server", "--log-dir", logs), tmp_path, server)
-    times = 3 if lost["protocol"][0] == "score" else 1
-    assert len(server.requests) == lost.height * times
-    assert_kept(table_of(logs), "whole")
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ STOPPED: tuple[str, ...] = (
     *("-m", "openai-api/fake/plain", "--cases", "starter", "--limit", "12"),
     *("--protocol", "binary,score", "--max-connections", "2", *_PRICES),
 )
-"""The run that was killed, interrupted, made in shards, and made whole. Its cases have no path:
+"""The run that was killed, made in shards, and made whole. Its cases have no path:
 that would be a part of its identity."""
 
 ENVIRONMENT = {"FAKE_API_KEY": "golden"}

@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -180,12 +179,10 @@ def killed_starts(
     server: FakeServer,
     cwd: Path,
     env: Mapping[str, str],
-    start: "Callable[..., Start | subprocess.Popen[bytes]]" = Start,
 ) -> list[int]:
     """Start once for each moment, kill -9 then, and start once more to the end.
 
-    A moment is so many requests that a start sends, and so many seconds after them. ``start`` is
-    given where starts must import by themselves.
+    A moment is so many requests that a start sends, and so many seconds after them.
 
     Returns:
         The exit status of each start: -9 where it was killed.
@@ -193,7 +190,7 @@ def killed_starts(
     ended = []
     for requests, seconds in [*moments, (None, 0.0)]:
         before = len(server.requests)
-        process = start(arguments, cwd, env)
+        process = Start(arguments, cwd, env)
         if requests is not None:
             latest = time.monotonic() + PATIENCE_S
             while len(server.requests) < before + requests and time.monotonic() < latest:
