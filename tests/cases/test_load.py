@@ -146,6 +146,12 @@ BAD = {
         '{"query": "q", "context": {"a": NaN}}\n',
         "field 'context.a': wrong value (found nan; expected a finite",
     ),
+    "CSV text": (
+        "a.csv",
+        "query,context\nq,a clerk asks\n",
+        "row 2, field 'context': not valid JSON: Expecting value at column 1 (found 'a clerk "
+        "asks'; expected JSON, as casewise writes it; other tables take casewise cases import)",
+    ),
     "CSV column": ("a.csv", "query,colour\nq,red\n", "field 'colour': unknown field"),
     "CSV count": ("a.csv", "query,votes_safe,votes_unsafe\nq,x,1\n", "field 'votes.safe'"),
     "deep nesting": ("a.json", "[" * 100_000, "nested too deeply"),

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from casewise.cases.cells import opened
 from casewise.cases.fetch import casebench_data
 from casewise.cases.model import (
     FIRST,
@@ -306,11 +305,12 @@ def row_record(cells: Row, place: str, path: Path) -> Row:
         elif name == "tags" and isinstance(cell, str) and not cell.startswith("["):
             record[name] = [tag.strip() for tag in cell.split(";") if tag.strip()]
         elif name in _JSON_FIELDS and isinstance(cell, str):
-            record[name] = opened(cell)
-            if isinstance(record[name], str):
+            try:
+                record[name] = parse_json(cell, path, place)
+            except InputError as error:
                 expected = "JSON, as casewise writes it; other tables take casewise cases import"
                 return InputError(
-                    "not JSON", path, place, field=name, found=cell, expected=expected
+                    error.problem, path, place, field=name, found=cell, expected=expected
                 )
         else:
             record[name] = cell
