@@ -283,7 +283,7 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
         scale="fisher",
         makers=min(map(effective_number, spreads)),
         parts=parts,
-        pairs=0 if clusters.alike is None else len(x),
+        pairs=len(x) if clusters.alike else 0,
     )
 
 
@@ -340,7 +340,7 @@ def label_changes(
 ) -> LabelChanges:
     """Hold changes of verdicts against changes of labels; pairs with a tied label are left out.
 
-    In each epoch a query weighs alike, whatever its pairs, or else each pair does.
+    In each epoch a query weighs alike, whatever its pairs.
 
     Args:
         verdicts: Verdicts on both cases of each pair, 0..1. Shape ``(pairs, 2)``.
@@ -358,10 +358,9 @@ def label_changes(
         if not counts.any():
             return UNDEFINED
         by_round = np.bincount(rounds, counts)
-        weights = counts / (np.maximum(by_round[rounds], 1.0) if clusters.alike else 1.0)
-        found = clustered_ratio(
-            weights * values, weights, replace(clusters, alike=None), kind="share"
-        )
+        weights = counts / np.maximum(by_round[rounds], 1.0)
+        rows = replace(clusters, alike=False)
+        found = clustered_ratio(weights * values, weights, rows, kind="share")
         # Queries may have been asked unequally often: the pairs of each in its fullest epoch.
         by_query = np.maximum.reduceat(by_round, np.arange(0, len(by_round), epochs))
         pairs = int(by_query.sum())

@@ -51,9 +51,9 @@ class Clusters:
     """Cluster of each row, in 0..count-1. Shape ``(n,)``."""
     count: int
     """Number of clusters, those without rows included."""
-    alike: bool | None = None
-    """Of rows that are pairs of contexts: whether each cluster weighs alike in a figure, whatever
-    its pairs; else each pair does. None: rows are no pairs, and each weighs alike."""
+    alike: bool = False
+    """True of rows that are pairs of contexts: each cluster weighs alike in a figure, whatever its
+    pairs. Other rows weigh alike."""
 
     def only(self, kept: BoolArray | IntArray) -> Self:
         """The clusters of some rows; the count stays, so that estimates can be subtracted."""
@@ -561,7 +561,7 @@ def clustered_ratio(
         kind=kind,
         size=rows if is_proportion else math.nan,
         makers=math.inf if is_proportion else float(np.count_nonzero(sums[:, 0])),
-        pairs=0 if clusters.alike is None else int(counts.sum()),
+        pairs=int(counts.sum()) if clusters.alike else 0,
     )
 
 
