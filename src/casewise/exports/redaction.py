@@ -230,15 +230,13 @@ _MODEL_USAGE = (show_model, _USAGE)
 
 def _log_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
     """Rules of a log, its samples apart."""
-    ids = ("eval_set_id", "eval_id", "run_id", "task_id", "task_version")
+    ids = ("eval_set_id", "eval_id", "run_id", "task_id", "task_version", "created")
     spec = {
         **dict.fromkeys(ids, show_id),
-        "created": show_id,
         "task": _show_task,
         "dataset": {"samples": _number, "sample_ids": [show_id]},
         "model": show_model,
         "config": _numbers("limit", "epochs"),
-        "packages": {"inspect_ai": show_id},
         "metadata": {
             **{name: columns.get(name, _number) for name in OF_RUN},
             **dict.fromkeys(("grader", "grader_version"), _show_grader),
@@ -263,13 +261,14 @@ def _log_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
 
 def _sample_rules(columns: Mapping[str, Rule]) -> dict[str, Rule]:
     """Rules of a sample: ids, votes, verdicts, numbers, who spoke, and how long each text is."""
-    by_column = ("status", "verdict", "response_class", "graded_by", "doubt")
+    of_score = ("status", "verdict", "response_class", "graded_by", "doubt")
+    by_column = (*of_score, "mentions", "parameters")
     score = {
         "value": (_show_key, _number),
         "answer": stand_in,
         "explanation": stand_in,
         "metadata": {
-            **{name: columns.get(name, _number) for name in (*by_column, "mentions", "parameters")},
+            **{name: columns.get(name, _number) for name in by_column},
             "turns": show_words,
             # Whose answer it is decides whether it counts; the name is a server's text.
             ANSWERED_BY: lambda name: "another" if name else None,

@@ -86,10 +86,6 @@ def number_of(place: str) -> int:
     return int(place.rpartition(" ")[2])
 
 
-class UnreadableError(Exception):
-    """A record holds no conversation; the message says why, and quotes nothing."""
-
-
 def read_each(
     records: Iterable[tuple[str, Any]], read: Callable[[Any, str], Conversation]
 ) -> Iterator[Conversation | BadLine]:
@@ -97,26 +93,24 @@ def read_each(
 
     Args:
         records: Each with its place; a fault in place of one that can't be read.
-        read: Reads a record at its place; raises ``UnreadableError`` where it holds none.
+        read: Reads a record at its place; raises ``InputError`` where it holds none.
     """
     for place, record in records:
         try:
             if isinstance(record, InputError):
-                raise UnreadableError(record.problem)
+                raise record
             yield read(record, place)
-        except UnreadableError as error:
-            yield BadLine(place, str(error))
+        except InputError as error:
+            yield BadLine(place, error.problem)
 
 
-def conversation_of(record: object, place: str) -> Conversation:
+def conversation_of(record: Mapping[str, Any], place: str) -> Conversation:
     """The conversation that a record holds: with messages, or with one exchange.
 
     Raises:
-        UnreadableError: It holds none.
+        InputError: It holds none.
     """
     record = whole_characters(record)
-    if not isinstance(record, Mapping):
-        raise unreadable("not a conversation", record, EXPECTED)
     record = {str(name).strip().lower(): value for name, value in record.items()} | dict(record)
     name, messages = field_of(record, "messages")
     if isinstance(messages, str):
@@ -172,7 +166,7 @@ def _parsed(name: str, cell: str) -> Any:
     try:
         return parse_json(cell, Path(name))
     except InputError as error:
-        raise UnreadableError(f"column {name!r}: {error.problem}") from None
+        raise InputError(f"column {name!r}: {error.problem}") from None
 
 
 _NOTHING = (Turn(role="assistant", content=""),)
@@ -198,9 +192,9 @@ def _message(record: Mapping[str, Any], field: str) -> list[dict[str, str]]:
     return [] if value is None else [{"role": role, "content": value}]
 
 
-def unreadable(problem: str, found: object, expected: str) -> UnreadableError:
+def unreadable(problem: str, found: object, expected: str) -> InputError:
     """Problem of a record; of what was found, its kind alone."""
-    return UnreadableError(f"{problem} (found {_kind_of(found)}; expected {expected})")
+    return InputError(f"{problem} (found {_kind_of(found)}; expected {expected})")
 
 
 def _kind_of(value: object) -> str:
@@ -307,7 +301,7 @@ def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
     no text stands as its type in brackets.
 
     Raises:
-        UnreadableError: One of the messages is none.
+        InputError: One of the messages is none.
     """
     try:
         return read_turns([_plain(message) for message in whole_characters(messages)])

@@ -12,7 +12,6 @@ from casewise.transcripts.conversations import (
     FIELDS,
     BadLine,
     Conversation,
-    UnreadableError,
     conversation_of,
     ending_of,
     field_of,
@@ -135,7 +134,7 @@ def _sample_conversation(found: tuple[Any, Any], place: str) -> Conversation:
     output = sample.output
     if not sample.messages or (sample.error and not output.choices):
         reason = "an error" if sample.error else "none"
-        raise UnreadableError(f"no messages (found {reason}; expected a conversation)")
+        raise InputError(f"no messages (found {reason}; expected a conversation)")
     fields = sample.metadata or {}
     category, case = fields.get("category"), field_of(fields, "case")[1]
     return Conversation(
