@@ -40,6 +40,7 @@ from casewise.logs import (
     GRADER,
     TURN_DOUBTS,
     TURNS_BY,
+    LogWriter,
     calls_of,
     message_text,
     provider_refused,
@@ -105,8 +106,11 @@ async def ask_case(
     piece: Piece,
     clients: Clients,
     config: GenerateConfig,
+    log: LogWriter,
 ) -> EvalSample | None:
-    """Ask a case, and read the answers; how often a request is repeated, the table of faults says.
+    """Ask a case, read the answers, and add its sample to the log.
+
+    How often a request is repeated, the table of faults says.
 
     Args:
         sample: The case.
@@ -114,9 +118,13 @@ async def ask_case(
         piece: The cases of the log.
         clients: Clients of the model and its grader.
         config: Settings of the requests.
+        log: The log.
 
     Returns:
-        The sample as the log holds it; None where no answer came before the model was left.
+        The sample; None where no answer came before the model was left.
+
+    Raises:
+        OSError: The log can't be written.
     """
     begun, started = monotonic(), now()
     cell, under = piece.cell, SampleAttempt()
@@ -171,7 +179,10 @@ async def ask_case(
         # Without its traceback, which would hold what was asked.
         error=problem and EvalError(message=problem, traceback="", traceback_ansi=""),
     )
-    return kept.model_copy(update=_without_texts(kept, cell.model)) if withhold else kept
+    if withhold:
+        kept = kept.model_copy(update=_without_texts(kept, cell.model))
+    log.add(kept)
+    return kept
 
 
 def _without_texts(kept: EvalSample, model: str) -> dict[str, Any]:

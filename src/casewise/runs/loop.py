@@ -127,7 +127,7 @@ class PieceRun:
         self._stats = EvalStats()
 
     async def ask(self, sample: Sample, epoch: int) -> None:
-        """Ask one case, and write its sample.
+        """Ask one case, and count what it took.
 
         Raises:
             SpentError: All that the run may cost is spent.
@@ -136,12 +136,11 @@ class PieceRun:
         if self._error is None:
             writer = self._open()
             await self._budget.admit()
-            kept = await ask_case(sample, epoch, self.piece, self.clients, self.config)
+            kept = await ask_case(sample, epoch, self.piece, self.clients, self.config, writer)
             used = {} if kept is None else tokens_of(kept.model_usage)
             self._budget.end(used, judged=kept is not None and kept.error is None)
             if kept is not None:
                 self._count(kept)
-                writer.add(kept)
         self._left -= 1
         if not self._left:
             self.end("success" if self._error is None and self._lost is None else "error")
