@@ -73,21 +73,24 @@ def paid(
 def test_each_submission_has_what_its_pay_rests_on(
     tmp_path: Path, cli: Cli, codes: list[str]
 ) -> None:
+    third = raters(tmp_path)[2]
+    cli.ok("annotate", "exclude", "study.yaml", "--rater", third, "--reason", "failed the checks")
     waiting = [(number, WAITING, "C0FFEE") for number in (1, 2, 3, 4)]
     listed, said = paid(cli, tmp_path, *waiting, (5, "TIMED-OUT", ""), (9, WAITING, "OTHER"))
     assert stat.S_IMODE((tmp_path / "p.csv").stat().st_mode) == 0o600
     assert [row["platform_id"] for row in listed] == [account(n) for n in (1, 2, 3, 4, 5, 9)]
     assert [row["rater"] for row in listed] == [*raters(tmp_path), ""]
-    assert [row["status"] for row in listed] == ["completed"] * 4 + ["active", ""]
+    ends = ["completed", "completed", "excluded", "completed", "active", ""]
+    assert [row["status"] for row in listed] == ends
+    # Who was excluded after the end has done the work, and the code.
+    assert [row["code_shown"] for row in listed] == ["C0FFEE"] * 4 + [""] * 2
     # Six pages of a minute at 12 an hour are 1.20; 6 of 90 s are 1.80.
     assert [row["pay"] for row in listed] == ["1.2"] * 4 + [""] * 2
     assert [row["due"] for row in listed[:2]] == ["", "1.8"]
     assert [row["minutes"] for row in listed[:2]] == ["3.0", "9.0"]
     checks = [(row["checks_failed"], row["checks"]) for row in listed[1:3]]
     assert checks == [("0", "2"), ("2", "2")]
-    assert "attention checks" in listed[2]["flags"]
     assert "of votes in less than" in listed[3]["flags"]
-    assert (listed[0]["code_shown"], listed[4]["code_shown"]) == ("C0FFEE", "")
     assert (listed[5]["code_sent"], listed[5]["platform_status"]) == ("OTHER", WAITING)
     assert "6 in the list, 4 of whom completed the study, which comes to 5.40 GBP" in said
 

@@ -136,11 +136,11 @@ def payments(
             store.collected(),
             exports or [],
             name=name,
-            codes=store.personal_codes() if platform is Platform.NONE else {},
+            codes=store.codes(),
         )
     names = [field.name for field in fields(Payment)]
     _write_private(to, to_csv(names, map(row_of, made)).encode())
-    done = [payment for payment in made if payment.status == "completed"]
+    done = [payment for payment in made if payment.code_shown == study.recruitment.completed]
     total = sum(payment.due or payment.pay or 0 for payment in done)
     note(
         f"{len(made)} in the list, {len(done)} of whom completed the study, which comes to "

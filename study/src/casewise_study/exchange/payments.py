@@ -29,7 +29,7 @@ class Payment:
     code_sent: str
     """The completion code that the person brought to the platform."""
     code_shown: str
-    """The one that the study showed; empty where it showed none, and of excluded people."""
+    """The one that the study showed, empty where it showed none."""
     rater: str
     """Empty if nobody came under this id."""
     personal_code: str
@@ -43,7 +43,7 @@ class Payment:
     """Why the screening flags the person; whoever says that a tool answered was promised the pay.
     """
     pay: float | None
-    """Of a session, for people who completed it."""
+    """Of a session, for people who completed it, excluded afterwards or not."""
     due: float | None
     """What the hourly pay comes to for the minutes, where that is more: a bonus is the rest."""
 
@@ -54,7 +54,7 @@ def list_payments(
     files: Sequence[Path],
     *,
     name: Callable[[str], str],
-    codes: Mapping[str, str],
+    codes: Mapping[str, tuple[str, PersonStatus | None]],
 ) -> tuple[Payment, ...]:
     """List submissions with what their pay rests on; you decide.
 
@@ -63,7 +63,7 @@ def list_payments(
         collected: What the study collected.
         files: The platform's exports of submissions; none without a platform.
         name: The pseudonym of a platform's id; empty for a stranger.
-        codes: Personal codes by pseudonym, where the study runs without a platform.
+        codes: Personal codes by pseudonym, and the ends whose codes were shown.
 
     Raises:
         InputError: A file that isn't such an export.
@@ -90,17 +90,17 @@ def list_payments(
     for row, rater in given:
         person, taken = people.get(rater), minutes.get(rater)
         due = round(study.pay.per_hour * (taken or 0) / 60, 2)
-        is_done = person is not None and person.status is PersonStatus.COMPLETED
-        has_code = person is not None and person.status not in _WITHOUT_CODE
+        personal, outcome = codes.get(rater, ("", None))
+        is_done = outcome is PersonStatus.COMPLETED
         made.append(
             Payment(
                 platform_id=row.account,
                 submission=row.name,
                 platform_status=row.status,
                 code_sent=row.code,
-                code_shown=study.recruitment.code_of(person.status) if person and has_code else "",
+                code_shown=study.recruitment.code_of(outcome) if outcome else "",
                 rater=person.rater if person else "",
-                personal_code=codes.get(rater, ""),
+                personal_code=personal if alone else "",
                 status=person.status if person else "",
                 minutes=None if taken is None else round(taken, 1),
                 checks=checks[rater],
@@ -111,6 +111,3 @@ def list_payments(
             )
         )
     return tuple(made)
-
-
-_WITHOUT_CODE = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.EXCLUDED)

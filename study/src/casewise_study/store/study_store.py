@@ -328,11 +328,11 @@ class Store:
 
         return self._change(work, key=key)
 
-    def personal_codes(self) -> dict[str, str]:
-        """Everybody's personal code, by pseudonym."""
-        query = select(Person.rater, Person.key).where(~Person.purged)
+    def codes(self) -> dict[str, tuple[str, PersonStatus | None]]:
+        """Everybody's personal code, and the end whose code was shown, by pseudonym."""
+        query = select(Person.rater, Person.key, Person.outcome).where(~Person.purged)
         rows = self._database.read(lambda session: session.execute(query).all())
-        return {rater: self.keys.personal_code(key) for rater, key in rows}
+        return {rater: (self.keys.personal_code(key), outcome) for rater, key, outcome in rows}
 
     # The administrator's.
 
