@@ -126,17 +126,19 @@ def _groups(cases: Sequence[Case], contexts: Mapping[str, str]) -> IntArray:
 
     A text that stood in two folds would be recognised rather than guessed.
     """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
+    # Loaded late, as in whole_queries.
+    from scipy.cluster.hierarchy import DisjointSet
 
-    wordings = whole_queries(cases)
-    rows = {case.id: place for place, group in enumerate(wordings) for case in group}
-    texts: dict[str, int] = {}
-    columns = [texts.setdefault(contexts[case.id], len(wordings) + len(texts)) for case in cases]
-    own = [rows[case.id] for case in cases]
-    size = len(wordings) + len(texts)
-    links = coo_matrix((np.ones(len(own)), (own, columns)), shape=(size, size))
-    return np.asarray(connected_components(links, directed=False)[1][own], np.int64)
+    together: Any = DisjointSet()
+    for number, group in enumerate(whole_queries(cases)):
+        for case in group:
+            marks = ("query", number), ("text", contexts[case.id])
+            for mark in marks:
+                together.add(mark)
+            together.merge(*marks)
+    numbers: dict[Any, int] = {}
+    roots = (together["text", contexts[case.id]] for case in cases)
+    return np.array([numbers.setdefault(root, len(numbers)) for root in roots], np.int64)
 
 
 def _guess(
