@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -24,6 +25,8 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+
+from casewise.files.yaml import fault
 
 Role = Literal["system", "user", "assistant", "tool"]
 """Speaker: the deployer, the person, the chatbot, or a tool that it called."""
@@ -313,6 +316,17 @@ def _answered(result: Turn, calls: Sequence[ToolCall]) -> int | None:
     return None
 
 
+def _in_order(history: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    if (wrong := find_turn_fault(history)) is not None:
+        roles = [turn.role for turn in history]
+        raise fault("wrong order of roles", found=roles, expected=wrong)
+    return history
+
+
+Earlier = Annotated[History, AfterValidator(_in_order)]
+"""Turns before a query, in the order of ``TURNS``."""
+
+
 def name_calls(history: Sequence[Turn]) -> tuple[Turn, ...]:
     """Give each tool call an id, and each tool's turn the id and name of its call.
 
@@ -431,7 +445,7 @@ class Case(Strict):
     """Question of the user to the chatbot."""
     context: Context | None = None
     """Context in which it is asked; null in the no-context arm."""
-    history: History = ()
+    history: Earlier = ()
     """Earlier turns of the conversation, oldest first."""
     id: str = Field(
         min_length=1,
@@ -456,13 +470,6 @@ class Case(Strict):
     language: OptionalText = None
     """BCP 47 tag, for example ``en``."""
     tags: tuple[str, ...] = ()
-
-    @field_validator("history")
-    @classmethod
-    def _is_a_conversation(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
-        if (wrong := find_turn_fault(value)) is not None:
-            raise ValueError(wrong)
-        return value
 
     @field_validator("query")
     @classmethod

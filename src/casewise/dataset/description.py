@@ -1,6 +1,5 @@
 """Description of a data set's human side: effect of the context, agreement, ceilings, findings."""
 
-import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -170,15 +169,11 @@ def context_effect(people: People, first: str, second: str) -> ContextEffect:
         safe_votes=_summed(safe, sides),
         votes=_summed(weight, sides),
         difference=difference,
-        p=_never_0(difference.p),
+        p=float(np.maximum(LEAST_P, difference.p)),
         pooled_z=float(statistics.two_proportion_z(pooled)[0]),
-        pooled_p=_never_0(float(statistics.two_proportion_p(pooled)[0])),
+        pooled_p=float(np.maximum(LEAST_P, statistics.two_proportion_p(pooled)[0])),
         z_tests=tests if tests.n else None,
     )
-
-
-def _never_0(p: float) -> float:
-    return p if math.isnan(p) else max(LEAST_P, p)
 
 
 def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray]) -> tuple[int, int]:
