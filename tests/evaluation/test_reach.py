@@ -147,6 +147,13 @@ def test_a_dry_run_tells_of_names_and_addresses(cli: Cli) -> None:
     assert "check FAKE_BASE_URL" in said
 
 
+def test_a_file_of_certificates_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
+    trust = {"SSL_CERT_FILE": str(tmp_path / "absent.pem"), "OPENAI_API_KEY": KEY}
+    said = run(cli, tmp_path, "https://127.0.0.1:9/v1", env=trust)
+    assert "absent.pem: no certificates (No such file or directory)" in said
+    assert "absent.pem: no certificates" in dry(cli, "-m", "openai/gpt-4o", env=trust)
+
+
 def test_a_dry_run_loads_no_weights_and_starts_no_server(cli: Cli) -> None:
     done = cli("run", "-m", "sglang/m", "-m", "vllm/m", "--protocol", "binary", "--dry-run")
     assert done.returncode == 0, done.stderr

@@ -37,6 +37,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolChoice, ToolFunction, ToolInfo
 
+from casewise.errors import ModelError
 from casewise.files import whole_characters
 from casewise.models.faults import FaultKind, ResponseError, UnreadAnswerError, status_within
 from casewise.models.keys import MissingError, make_redactor
@@ -78,7 +79,7 @@ class Connections:
         connector = aiohttp.TCPConnector(
             limit=0,
             keepalive_timeout=KEEPALIVE_S,
-            ssl=_certificates() if self._is_secure else True,
+            ssl=certificates() if self._is_secure else True,
         )
         async with aiohttp.ClientSession(
             connector=connector, timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
@@ -94,11 +95,19 @@ def proxy_of(address: str) -> str:
     return proxies.get(parts.scheme) or proxies.get("all", "")
 
 
-def _certificates() -> ssl.SSLContext:
-    """Authorities of SSL_CERT_FILE, or those that Python's packages share."""
+def certificates() -> ssl.SSLContext:
+    """Authorities of SSL_CERT_FILE, or those that Python's packages share.
+
+    Raises:
+        ModelError: The file can't be used.
+    """
     import certifi
 
-    return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())
+    file = os.environ.get("SSL_CERT_FILE") or certifi.where()
+    try:
+        return ssl.create_default_context(cafile=file)
+    except OSError as error:
+        raise ModelError(f"SSL_CERT_FILE: {file}: no certificates ({error.strerror})") from None
 
 
 async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

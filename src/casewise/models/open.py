@@ -21,6 +21,7 @@ from inspect_ai.model import (
 
 from casewise.choices import HF, OPENAI_API, check_name, is_in_process
 from casewise.errors import ModelError, install_hint
+from casewise.models.chat import certificates
 from casewise.models.embedded import WINDOW, prepare
 from casewise.models.faults import FaultKind, classify
 from casewise.models.keys import MissingError, redacted, refuse_password
@@ -191,6 +192,7 @@ def _open(name: str, base_url: str | None, model_args: dict[str, Any]) -> Model:
         asked = f"{OURS}/{name.removeprefix(OPENAI_API)}"
     provider = name.split("/")[0]
     if provider in ("openai", "anthropic") and find_spec(provider) is not None:
+        certificates()
         # Their clients would repeat a request, and follow a redirect with what was asked.
         client = import_module(provider).DefaultAsyncHttpxClient(follow_redirects=False)
         model_args = {"max_retries": 0, "http_client": client} | model_args
