@@ -121,7 +121,7 @@ def grade(
             expected="conversations that name a case's id (case_id), or ask the query of one case "
             "or with its context, and have a reply",
         )
-    if tally.unnamed and model_name is None:
+    if tally.unnamed and not model_name:
         note(
             f"{plural(tally.unnamed, 'conversation')} without the name of a model: called "
             f"{file.name} (--model-name gives another)"
