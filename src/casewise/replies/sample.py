@@ -97,7 +97,7 @@ def draw_replies(
     shown = rows["answer"].drop_nulls()
     whole = len(shown) == len(rows) and not any(map(is_withheld, shown))
     if not whole or not set(rows["case_id"]) <= set(cases):
-        expected = "logs of a run without --withhold, or a table of casewise grade --reveal"
+        expected = "logs of casewise run, or a table of casewise grade --reveal"
         raise InputError("the replies' texts are not there", expected=expected)
     run = rows.select(pl.struct("run_id", *CONDITION).rank("dense") - 1).to_series().to_numpy()
     run_sizes = np.bincount(run)[run]
