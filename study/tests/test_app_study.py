@@ -110,8 +110,7 @@ def test_back_double_and_two_tabs_change_nothing(server: Serving) -> None:
         back = ada.client.get("/page/1")
         assert "This page is answered" in back.text
         assert 'href="/page/2"' in back.text
-        for beyond in ("/page/4", "/page/-1", "/page/999999999999999999999"):
-            assert ada.client.get(beyond).url.path == "/page/2"
+        assert ada.client.get("/page/999999999999999999999").url.path == "/page/2"
         ada.get("/page/2")
         ada.finish()
         assert ada.client.get("/page/1").url.path == "/done"

@@ -11,49 +11,6 @@ from test_architecture import APPENDS, MOVES, POLARS, calls, imports
 SRC = ROOT / "study/src/casewise_study"
 FILES = sorted(SRC.rglob("*.py"))
 
-NAMES = {
-    "casewise": """
-        __version__
-    """,
-    "casewise.cases": """
-        CASEBENCH Case CaseSet Context MAX_SEED SEQUENTIAL_VOTES STARTER
-        Side Turn Vote
-        digest open_cases
-        whole_queries write_cases
-    """,
-    "casewise.cli": """
-        note out working write_out
-    """,
-    "casewise.cli.arguments": """
-        File
-    """,
-    "casewise.contexts": """
-        parameter_title render_text
-    """,
-    "casewise.errors": """
-        CasewiseError InputError SHORT UsageError some
-    """,
-    "casewise.files": """
-        TableForm create_file csv_text new_file open_table quoted read_bytes
-        read_text replace_folder write_atomically
-    """,
-    "casewise.files.yaml": """
-        fault problem_of read_model read_plain_yaml
-    """,
-    "casewise.judgements": """
-        read_paths
-    """,
-    "casewise.sheets": """
-        Column Kind Row Table UNDEFINED count escape estimate figures interval markdown
-        markdown_to_html money number percent plural seconds setting terminal to_json to_markdown
-    """,
-    "casewise.statistics": """
-        Agreement BoolArray Clusters Estimate FloatArray IntArray agreement clustered_ratio
-        cohen_kappa number_clusters summed_agreement wilson_interval
-    """,
-}
-"""All that the study uses of casewise, by module: its interface."""
-
 WALLED = {
     "fastapi": ("app_study/",),
     "uvicorn": ("app_study/study_app.py",),
@@ -74,16 +31,12 @@ def used() -> dict[str, set[str]]:
     return found
 
 
-def test_the_study_uses_these_names_of_casewise_and_no_others() -> None:
-    assert used() == {module: set(names.split()) for module, names in NAMES.items()}
-
-
-@pytest.mark.parametrize("module", NAMES)
-def test_they_are_public(module: str) -> None:
+@pytest.mark.parametrize(("module", "names"), used().items())
+def test_names_of_casewise_are_public(module: str, names: set[str]) -> None:
     assert "._" not in module
     door = importlib.import_module(module)
     # The errors are one file, of which all is public that has no underscore.
-    assert set(NAMES[module].split()) <= set(getattr(door, "__all__", vars(door)))
+    assert names <= set(getattr(door, "__all__", vars(door)))
 
 
 def test_no_two_rooms_import_each_other() -> None:

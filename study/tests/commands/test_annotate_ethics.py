@@ -86,15 +86,6 @@ def test_the_document_shows_every_screen_and_what_is_open(cli: Cli, tmp_path: Pa
         assert said in text
 
 
-def test_screens_are_of_the_studys_language(cli: Cli, tmp_path: Path) -> None:
-    planned(cli, "--attention", "0", "--tasks", "2", "--language", "de")
-    done = cli("annotate", "ethics", "study.yaml", "--out", "ethics.html")
-    assert done.returncode == 0, done.stderr
-    text = document(tmp_path)
-    for said in ("Zustimmen und weiter", "Danke: Sie sind fertig"):
-        assert said in text
-
-
 def test_the_server_asks_for_what_is_open_before_others_can_come(cli: Cli, tmp_path: Path) -> None:
     planned(cli, "--attention", "2")
     path = tmp_path / "study.yaml"
