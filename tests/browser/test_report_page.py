@@ -153,12 +153,17 @@ def test_long_words_fit_at_400_pixels(open_page: Open) -> None:
 def test_light_dark_and_paper(open_page: Open) -> None:
     ground = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
     assert min(open_page(page_of_two()).evaluate(ground)) > 240
-    page = open_page(page_of_two(), dark=True)
+    runs = {"whole": None, "short": "recipient"}
+    ablated = [random_table(30, 1, run_id=name, ablation=gone) for name, gone in runs.items()]
+    page = open_page(page_of(pl.concat(ablated)), dark=True)
     assert max(page.evaluate(ground)) < 60
     page.emulate_media(media="print")
     assert min(page.evaluate(ground)) > 240
-    expect(page.locator("#case-browser").first).to_be_hidden()
-    expect(page.locator("#verdicts").first).to_be_visible()
+    # Paper has every chart and no control.
+    expect(page.locator("#cases").first).to_be_hidden()
+    expect(page.locator("#verdicts h2").first).to_be_visible()
+    expect(page.locator("#section-ablation .bar").first).to_be_visible()
+    assert not page.locator("main > p button:visible, select:visible").count()
     assert len(page.pdf()) > 10_000
 
 
@@ -172,19 +177,6 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
         expect(bare.locator(".runs circle").first).to_be_visible()
         expect(bare.get_by_text("calls unsafe ").first).to_be_visible()
         expect(bare.locator("#case-browser, #download").first).to_be_hidden()
-
-
-def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
-    ablated = [random_table(30, 1, run_id=name, ablation=gone) for name, gone in RUNS.items()]
-    page = open_page(page_of(pl.concat(ablated)))
-    page.emulate_media(media="print")
-    expect(page.locator("#section-ablation .bar").first).to_be_visible()
-    expect(page.locator("#verdicts h2").first).to_be_visible()
-    expect(page.locator("#cases").first).to_be_hidden()
-    assert not page.locator("main > p button:visible, select:visible").count()
-
-
-RUNS = {"whole": None, "short": "recipient"}
 
 
 def test_three_hundred_runs_are_readable(open_page: Open) -> None:

@@ -22,16 +22,18 @@ from casewise.results import (
 from casewise.sheets import (
     Column,
     Kind,
-    Part,
     Row,
     Sheet,
     Table,
     count,
+    escape,
     figures,
     interval,
+    markdown,
     number,
     page,
     sheet_of,
+    terminal,
 )
 
 CASES = 5
@@ -46,7 +48,12 @@ def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
         result: The scores.
         whole: Show every measure and analysis too.
     """
-    return page(_parts(result, whole=whole), result.record)
+
+    def written() -> str:
+        parts = _parts(result, whole=whole)
+        return markdown(*(escape(one) if isinstance(one, str) else one for one in parts))
+
+    return Sheet(lambda: terminal(*_parts(result, whole=whole)), written, result.record)
 
 
 @sheet_of.register
@@ -55,7 +62,7 @@ def measures_sheet(result: Score) -> Sheet:
     return page([_measures([result], ())], result.record)
 
 
-def _parts(result: Scores, *, whole: bool) -> Iterator[Part]:
+def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
     if result.by is not None:
         yield runs_table(result.verdicts, (), "By part")
     else:

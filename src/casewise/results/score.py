@@ -507,17 +507,12 @@ class Scores(Result[Score]):
     """What logs say of the runs, where a trend was asked for."""
 
     @cached_property
-    def known(self) -> tuple[Score, ...]:
-        """Baselines that need no people: what the authors meant, and one answer throughout."""
-        tables = (known_answers(cases) for cases in case_sets(self.table))
-        scores = (one for table in tables for one in score_conditions(table, self.scoring, self.by))
-        return tuple(one for one in scores if one.n)
-
-    @cached_property
     def baselines(self) -> tuple[Score, ...]:
-        """Every baseline on the cases of judges: the known ones, one person, the ceiling."""
-        people = (score_people(one) for one in self.known)
-        return (*self.known, *(one for found in people for one in found))
+        """Every baseline on the cases of judges: meant, one answer, one person, the ceiling."""
+        tables = map(known_answers, case_sets(self.table))
+        scores = (one for table in tables for one in score_conditions(table, self.scoring, self.by))
+        known = [one for one in scores if one.n]
+        return (*known, *(one for base in known for one in score_people(base)))
 
     @cached_property
     def shape(self) -> list[str]:
