@@ -315,7 +315,9 @@ def test_the_page_command_by_command(cli: Cli, folder: Path) -> None:
             if "--grader-check" in words:
                 label_all(folder / words[-1])
             # The version of July refuses everybody, so that the gate must say so.
-            done(cli, *words[1:], env=env, status=1 if words[1] == "gate" else 0)
+            said = done(cli, *words[1:], env=env, status=1 if words[1] == "gate" else 0)
+            # No case is of what should be refused.
+            assert " nan" not in said
     assert {"june.html", "to-label.csv"} <= {one.name for one in folder.iterdir()}
 
 

@@ -518,7 +518,9 @@ class Told(NamedTuple):
 def _changed(verdict: Verdict) -> str:
     if not any(one.is_more_than_chance for one in verdict.changes):
         return ""
-    clauses = sorted(_change_clause(one, verdict.score) for one in verdict.changes)
+    # Of a side that no case is of, nothing is known.
+    known = (one for one in verdict.changes if not math.isnan(one.before.value + one.after.value))
+    clauses = sorted(_change_clause(one, verdict.score) for one in known)
     return f"{first_upper('; '.join(text for _, text in clauses))}."
 
 
