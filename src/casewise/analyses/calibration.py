@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from casewise.analyses.beside import Run
-from casewise.measures import Answers, labelled_rows, make_answers, measure
+from casewise.analyses.beside import Run, together
+from casewise.measures import Answers, measure
 from casewise.results import Analysis, Line, Scores, analysis
 from casewise.sheets import number
 from casewise.statistics import Estimate, FloatArray, grouped_folds, recalibrate
@@ -38,9 +38,8 @@ def calibration(scores: Scores) -> Analysis:
 
 
 def _recalibrated(run: Run, scores: Scores) -> list[Line]:
-    kept, truth = labelled_rows(run[1], scores.scoring.rule(run[1]), scores.scoring.ties)
-    answers = make_answers(kept, truth)
-    answers = answers.only(answers.read & ~np.isnan(answers.p_safe))
+    (read,) = together(scores, [run])
+    answers = read.only(~np.isnan(read.p_safe))
     folds = grouped_folds(answers.clusters.index, FOLDS, scores.seed)
     fitted = recalibrate(answers.p_safe, answers.truth.rate, folds)
     if not fitted.temperatures:

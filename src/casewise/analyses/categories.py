@@ -59,7 +59,7 @@ def _joint(names: pl.Series, answers: Answers) -> float:
         .agg(pl.first("category"), pl.mean("right"))
     )
     groups = [rows["right"].to_numpy() for _, rows in queries.group_by("category")]
-    return kruskal_wallis(groups).p if len(groups) > 1 else np.nan
+    return kruskal_wallis(groups).p
 
 
 def _by_category(run: Run, names: pl.Series, answers: Answers) -> list[Line]:

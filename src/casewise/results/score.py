@@ -59,11 +59,11 @@ from casewise.statistics import (
     BY_DESIGN,
     UNDEFINED,
     Estimate,
-    FloatArray,
     one_person,
     oracle,
     ratio,
     reliability_icc,
+    shift_ceiling,
 )
 
 Rows = TypeVar("Rows")
@@ -724,19 +724,7 @@ def score_people(base: Score) -> Iterator[Score]:
             "pcc": reliability_icc(safe, unsafe).pcc,
             "bce": best.bce,
             "brier": best.brier,
-            "shift_pcc": _shift_ceiling(safe[paired], unsafe[paired]),
+            "shift_pcc": shift_ceiling(safe[paired], unsafe[paired]),
             **{name: reliability_icc(safe[on], unsafe[on]).pcc for name, on in sides.items()},
         },
     )
-
-
-def _shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
-    """Correlation with the shifts of votes that knowing every true rate would give, 0..1.
-
-    The root of the part of their variance that is no chance of who voted; NaN where that is below
-    0, or can't be told. Shapes ``(pairs, 2)``.
-    """
-    shift = np.subtract(*(safe / (safe + unsafe)).T)
-    noise = 2 * reliability_icc(safe.ravel(), unsafe.ravel()).sampling_variance
-    part = 1 - noise / shift.var(ddof=1) if len(shift) > 1 and np.ptp(shift) else -1.0
-    return math.sqrt(part) if part >= 0 else math.nan

@@ -11,6 +11,7 @@ from casewise.statistics.ceilings import (
     one_person,
     oracle,
     reliability_icc,
+    shift_ceiling,
 )
 from casewise.statistics.classification import (
     Classification,

@@ -188,6 +188,18 @@ def reliability_icc(safe: FloatArray, unsafe: FloatArray) -> VoteReliability:
     return VoteReliability(icc, pcc, within, harmonic, len(s))
 
 
+def shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
+    """Correlation with the shifts of votes that knowing every true rate would give, 0..1.
+
+    The root of the part of their variance that is no chance of who voted; NaN where that is below
+    0, or can't be told. Shapes ``(pairs, 2)``.
+    """
+    shift = np.subtract(*(safe / (safe + unsafe)).T)
+    noise = 2 * reliability_icc(safe.ravel(), unsafe.ravel()).sampling_variance
+    part = 1 - noise / shift.var(ddof=1) if len(shift) > 1 and np.ptp(shift) else -1.0
+    return math.sqrt(part) if part >= 0 else math.nan
+
+
 def oracle(safe: FloatArray, unsafe: FloatArray, groups: IntArray | None = None) -> Oracle:
     """Score, against these votes, of knowing every case's true rate.
 

@@ -270,8 +270,8 @@ class Estimate:
         query that was not drawn, or did not move, could have moved the figure as far.
         """
         n = self.clusters
-        heaviest = 1 / n if math.isnan(self.heaviest) else self.heaviest
-        return added_queries(self.value, self._error, n, max(1.0, n * heaviest * n / self.size))
+        step = max(1.0, n * self.heaviest * n / self.size)
+        return added_queries(self.value, self._error, n, step)
 
     @property
     def _correlation(self) -> float:
@@ -289,8 +289,7 @@ class Estimate:
         """
         error = self._error
         if not error > 0:
-            queries = self.clusters if math.isnan(self.effective) else self.effective
-            return min(queries, self.size)
+            return min(self.effective, self.size)
         return min(self.value * (1 - self.value) / error**2, 2 * self.size)
 
     @property
@@ -314,8 +313,11 @@ class Estimate:
             return 1.0
         if self.kind == "difference":
             return _inverted_p(self)
+        # Imported late: scipy takes longer to load than most commands take to run.
+        from scipy.special import stdtr
+
         value, error = self._added if self.kind == "change" else self._on_scale
-        return student_p(abs(value) / error, self.degrees)
+        return 2 * float(stdtr(self.degrees, -abs(value) / error))
 
     def summed_up(self) -> Self:
         """The same figure and error with the influences added up; it can't be subtracted any more.
@@ -381,14 +383,6 @@ def _jackknife_error(without: FloatArray, value: float, clusters: int) -> float:
     Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 11.
     """
     return float(np.sqrt(((without - value) ** 2).sum() * (1 - 1 / clusters)))
-
-
-def student_p(t: float, degrees: float) -> float:
-    """Two-sided p of a statistic from 0 up."""
-    # Imported late: scipy takes longer to load than most commands take to run.
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(degrees, -t))
 
 
 def _inverted_p(one: Estimate) -> float:
