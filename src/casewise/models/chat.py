@@ -259,7 +259,7 @@ def read_completion(body: bytes, asked: str) -> ModelOutput:
     if first.get("error") and (not choices or first.get("finish_reason") == "error"):
         if (status := status_within(first)) is None:
             raise _unread("an error without a status in place of an answer")
-        raise ResponseError(status, {}, first)
+        raise ResponseError(status, {}, body)
     if not choices and "choices" in whole:
         raise UnreadAnswerError(FaultKind.NO_CHOICES, "an empty list of choices")
     if not isinstance(choices, list):

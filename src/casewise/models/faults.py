@@ -94,11 +94,6 @@ class Reaction:
     times: int = 0
     """Times that a request is asked again."""
 
-    @property
-    def is_final(self) -> bool:
-        """Tell whether no later request of this run would do better."""
-        return self.action is Action.LEAVE
-
 
 _MOVED = "nothing was sent there; if the server has moved, write its new address into "
 _ADDRESS = "--model-base-url or the provider's ..._BASE_URL"
@@ -240,13 +235,12 @@ class ResponseError(RuntimeError):
         self,
         status: int,
         headers: Mapping[str, str],
-        body: bytes | Mapping[str, Any],
+        body: bytes,
         *,
         of_bot: bool = False,
     ) -> None:
         self.status_code, self.headers, self.body, self.of_bot = status, headers, body, of_bot
-        text = body[:READ].decode(errors="replace") if isinstance(body, bytes) else json.dumps(body)
-        super().__init__(f"HTTP {status}: {text}")
+        super().__init__(f"HTTP {status}: {body[:READ].decode(errors='replace')}")
 
 
 class FailedRequestError(RuntimeError):
@@ -282,10 +276,9 @@ class Fault:
     @property
     def words(self) -> str:
         """The fault in casewise's words."""
-        to = f" to {self.location}" if self.location else ""
-        return (
-            self.kind.words if self.status is None else status_words(self.status, self.kind)
-        ) + to
+        kind = self.kind.words
+        words = kind if self.status is None else f"HTTP {self.status} ({kind})"
+        return f"{words} to {self.location}" if self.location else words
 
     @property
     def plain(self) -> str:
@@ -293,11 +286,6 @@ class Fault:
         reaction = REACTIONS[self.kind]
         advice = (self.of_bot and reaction.of_bot) or reaction.advice
         return f"{self.words}: {advice}" if advice else self.words
-
-
-def status_words(status: int, kind: FaultKind | None = None) -> str:
-    """Words for an HTTP status of 300 or more, with its kind; None is the usual one."""
-    return f"HTTP {status} ({(kind or _kind(status, '')).words})"
 
 
 def classify(error: BaseException) -> Fault:

@@ -115,11 +115,10 @@ def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tu
         Messages on what their providers lack (a key, a package), which a plan does not need.
 
     Raises:
-        ModelError: No provider, no model of that form, or no address of a web server; the message
-            has a line for each.
+        ModelError: No provider, no model of that form, or no address of a web server.
     """
     models = list(models)
-    wrong, lacking = dict[str, None](), dict[str, None]()
+    lacking = dict[str, None]()
     for place, (name, base_url, model_args) in enumerate(models):
         if (name, base_url, model_args) in models[:place]:
             continue
@@ -130,10 +129,6 @@ def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tu
                 lacking[message] = None
         except MissingError as error:
             lacking[str(error)] = None
-        except ModelError as error:
-            wrong[str(error)] = None
-    if wrong:
-        raise ModelError("\n".join(wrong))
     return tuple(lacking)
 
 

@@ -49,7 +49,6 @@ from casewise.models.faults import (
     causes_of,
     classify,
     root_of,
-    status_words,
 )
 from casewise.models.keys import keep_secret
 
@@ -327,7 +326,7 @@ class Server:
             self._unread += 1
             if self._unread >= MOST_UNREAD:
                 self.lose(f"{self._unread} answers, and none could be read: {fault.reason}")
-        if reaction.is_final:
+        if reaction.action is Action.LEAVE:
             why = fault.plain
             if kind is FaultKind.UNTRUSTED:
                 why = f"{why_unconnected(error, self.url)}; {reaction.advice}"
@@ -545,7 +544,7 @@ class PatientModel(Model):
         kind, place = fault.kind, host_of(self.server.url)
         if fault.status is not None:
             wait = f", which asks to wait {fault.wait:,.0f} s" if fault.wait else ""
-            return f"{status_words(fault.status, kind)} from {place}{wait}"
+            return f"{fault.words} from {place}{wait}"
         if kind in (FaultKind.CONNECTION, FaultKind.UNTRUSTED):
             return why_unconnected(error, self.server.url)
         if kind is FaultKind.TIMEOUT:
