@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import cli_in
 from support.fake_openai import FakeServer
+from support.scores import model_rows
 
 VOTES = {
     # query: votes for safe of 20 people, by context
@@ -68,24 +69,15 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_pairs(folder / "cases.jsonl")
     models = [text for name in JUDGES for text in ("-m", f"openai-api/fake/{name}")]
     with FakeServer(judge) as server:
-        run = ("run", "--cases", "cases.jsonl", "--log-dir", "logs")
-        done = cli_in(folder)(*run, *models, "--protocol", "rank", env=server.env)
-        assert done.returncode == 0, done.stderr
-        again = cli_in(folder)(*run, *models, "--protocol", "rank", env=server.env)
-        assert again.returncode == 0, again.stderr
+        run = ("run", "--cases", "cases.jsonl", "--log-dir", "logs", "--protocol", "rank")
+        for _ in range(2):
+            cli_in(folder).ok(*run, *models, env=server.env)
         assert len(server.requests) == len(JUDGES) * 3 * 2  # and none of them twice
     return folder
 
 
-def records(folder: Path, *more: str) -> list[dict[str, Any]]:
-    done = cli_in(folder)("score", "logs", "--format", "json", *more)
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
-
-
 def test_the_measures_of_a_known_bias_are_exact(ranked: Path) -> None:
-    rows = [one for one in records(ranked) if one["protocol"] == "rank"]
+    rows = model_rows(cli_in(ranked).ok("score", "logs", "--format", "json").stdout)
     found = {one["model"]: one for one in rows}
     for name, (_, right, same) in JUDGES.items():
         record = found[f"openai-api/fake/{name}"]
