@@ -265,6 +265,8 @@ class Cell:
     request: RunOptions
     """Options that it is asked with, one value of each."""
     draw: DrawSettings
+    prices: Mapping[str, Prices]
+    """Known prices of the models that are asked: this one, and its grader."""
     estimate: CostEstimate
     grading: CostEstimate | None = None
     """Cost of the model that grades the replies; None where none does."""
@@ -313,11 +315,6 @@ class Cell:
         """Identity of all runs of one model under one condition; see ``run_identity``."""
         asked = self.task, self.condition.version, self.model, self.arguments
         return run_identity(*asked, self.request.model_arg, self.draw.settings)
-
-    @property
-    def prices(self) -> dict[str, Prices]:
-        """Known prices of the models that are asked: this one, and its grader."""
-        return _prices(self.request)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -426,7 +423,10 @@ def plan_cell(condition: Condition, run: RunOptions) -> Cell:
         )
     if model.startswith(f"{TARGETS}/"):
         condition, run = _fit_to_target(condition, draw, run)
-    prices = _prices(run)
+    given = {model: Prices(run.price_in, run.price_out)}
+    if grader is not None:
+        given.setdefault(grader, Prices(run.grader_price_in, run.grader_price_out))
+    prices = {name: known_prices(name, one, batch=run.batch) for name, one in given.items()}
     title = replace(condition.identity, settings=setting_parts(draw.settings)).text
     count = condition.requests.times(draw.samples * run.epochs)
     usual = min(protocol.answer_tokens, draw.config.max_tokens or protocol.answer_tokens)
@@ -435,7 +435,7 @@ def plan_cell(condition: Condition, run: RunOptions) -> Cell:
     if grader is not None:
         count, known = condition.gradings.times(run.epochs), prices[grader]
         grading = estimate(grader, title, count, GRADE_TOKENS, known, grades=model)
-    return Cell(condition, run, draw, estimated, grading)
+    return Cell(condition, run, draw, prices, estimated, grading)
 
 
 def _fit_to_target(
@@ -459,12 +459,3 @@ def _fit_to_target(
         contexts,
     )
     return condition, replace(run, attempt_timeout=run.attempt_timeout or target.timeout)
-
-
-def _prices(run: RunOptions) -> dict[str, Prices]:
-    """Known prices of a model, and of the grader of its replies."""
-    given = {run.model: Prices(run.price_in, run.price_out)}
-    if run.grading_model is not None:
-        grader = Prices(run.grader_price_in, run.grader_price_out)
-        given.setdefault(run.grading_model, grader)
-    return {name: known_prices(name, prices, batch=run.batch) for name, prices in given.items()}
