@@ -139,6 +139,18 @@ def test_only_cases_that_every_rung_has_count() -> None:
     assert found["rungs"]["1"]["backfire"] is None
 
 
+def test_a_dropped_tie_is_no_reply_that_lacks() -> None:
+    tied = pl.when(pl.col("query_id") == "q000").then(10)
+    rungs = rung_table({"0": [1, 1, 1, 0], "1": [0, 0, 1]})
+    votes = {f"votes_{side}": tied.otherwise(f"votes_{side}") for side in ("safe", "unsafe")}
+    scores = cw.score(rungs.with_columns(**votes), labels="votes", ties="drop")
+    (ladder,) = (one for one in scores.analyses if one.id == "ladder")
+    assert {line.n for line in ladder.lines} == {2}
+    assert [note.partition(": ")[2] for note in ladder.notes] == [
+        "1 without a graded reply at every rung."
+    ]
+
+
 # --- ladders that others climbed ------------------------------------------------------------
 
 LEGAL = ROOT.parent / "shared/data/reproductions/legal/replies.csv"
