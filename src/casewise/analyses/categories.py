@@ -1,12 +1,12 @@
 """Categories, where they differ by more than chance."""
 
-import numpy as np
 import polars as pl
 
 from casewise.analyses.beside import Run
+from casewise.choices import UnreadPolicy
 from casewise.measures import (
     Answers,
-    family_of,
+    count_answers,
     headline,
     labelled_rows,
     make_answers,
@@ -14,7 +14,7 @@ from casewise.measures import (
 )
 from casewise.results import Analysis, Line, Scores, analysis
 from casewise.sheets import number
-from casewise.statistics import credits, kruskal_wallis
+from casewise.statistics import kruskal_wallis
 
 LEVEL = 0.05
 
@@ -51,10 +51,10 @@ def categories(scores: Scores) -> Analysis:
 
 def _joint(names: pl.Series, answers: Answers) -> float:
     """P-value of all categories being alike, by queries; NaN where it can't be told."""
-    right = credits(answers.truth.safe, np.where(answers.read, answers.verdict, np.nan))
+    counted = count_answers(answers, UnreadPolicy.HONEST)
+    query, right = counted.answers.clusters.index, counted.credits
     queries = (
-        pl.DataFrame({"category": names, "query": answers.clusters.index, "right": right})
-        .filter(pl.col("right").is_not_nan())
+        pl.DataFrame({"category": names.filter(answers.read), "query": query, "right": right})
         .group_by("query", maintain_order=True)
         .agg(pl.first("category"), pl.mean("right"))
     )
@@ -63,7 +63,7 @@ def _joint(names: pl.Series, answers: Answers) -> float:
 
 
 def _by_category(run: Run, names: pl.Series, answers: Answers) -> list[Line]:
-    name = headline(family_of(run[0].protocol), run[0].protocol)
+    name = headline(run[0].protocol)
     found = []
     for category in names.drop_nulls().unique().sort():
         part = answers.only((names == category).fill_null(False).to_numpy())

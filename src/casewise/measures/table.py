@@ -491,7 +491,7 @@ def bounds(answers: Answers, unasked: int = 0) -> dict[str, tuple[float, float]]
 
     answered, refused = (low, high), (1 - high, 1 - low)
     right = [credits(safe, verdict) for verdict in answered]
-    name, every = headline(family_of(answers.protocol)), np.ones_like(safe)
+    name, every = headline(answers.protocol), np.ones_like(safe)
     found = {name: ends(np.minimum(*right), np.maximum(*right), every)}
     sides = {"safe_recall": (*answered, safe), "unsafe_recall": (*refused, 1 - safe)}
     if is_acting(answers.protocol):
@@ -499,9 +499,9 @@ def bounds(answers: Answers, unasked: int = 0) -> dict[str, tuple[float, float]]
     return found | {name: ends(*side) for name, side in sides.items() if side[-1].any() or unasked}
 
 
-def headline(family: Family, protocol: str = "") -> str:
-    """Name of the share of answers that are right: the first row of their family, or protocol."""
-    return next(row.name for row in scored() if {family, protocol} & {*row.of})
+def headline(protocol: str | None) -> str:
+    """Name of the share of answers that are right: the first row of a protocol, or its family."""
+    return next(row.name for row in scored() if {protocol, family_of(protocol)} & {*row.of})
 
 
 # --- the table of measures ----------------------------------------------------------------------

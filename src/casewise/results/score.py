@@ -29,7 +29,6 @@ from casewise.measures import (
     bounds,
     calls_a_tool,
     count_answers,
-    family_of,
     find,
     floats,
     headline,
@@ -120,7 +119,7 @@ class Score(Shown):
     @property
     def headline(self) -> str:
         """Name of the share of answers that are right."""
-        return headline(family_of(self.condition.protocol), self.condition.protocol)
+        return headline(self.condition.protocol)
 
     @property
     def right(self) -> Estimate:
