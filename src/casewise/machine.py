@@ -133,8 +133,8 @@ def _keys() -> Iterator[MachineFact]:
 
 def _embedded_model() -> MachineFact:
     try:
+        from casewise.choices import SMOLLM2
         from casewise.models import weights_are_sound, weights_path
-        from casewise.options import SMOLLM2
     except Exception as error:  # Broken libraries raise what they like.
         line = next(iter(str(error).splitlines()), "")
         todo = f"install casewise again in a new environment: {install_hint()}"

@@ -30,6 +30,7 @@ from casewise.choices import (
     MAX_SEED,
     PROTOCOL,
     RULES,
+    SMOLLM2,
     Delivery,
     EngineName,
     Input,
@@ -62,9 +63,6 @@ NONE = "none"
 
 PAIRS = "KEY=VALUE"
 """Form of a mapping on the command line."""
-
-SMOLLM2 = "casewise/smollm2"
-"""The embedded model."""
 
 OUR_PROMPTS = tuple(f"casewise:{language}" for language in ("en", "de", "es", "fr", "zh"))
 

@@ -122,7 +122,7 @@ TABLE = [
     ("run --protocol binery", "did you mean 'binary'?"),
     ("run --delivery sysetm", "unknown delivery 'sysetm'"),
     ("run -m openai/gpt-4o", "OPENAI_API_KEY"),
-    ("run -m casewise/other", "the only embedded model is casewise/smollm2"),
+    ("run -m casewise/other --dry-run", "the only embedded model is casewise/smollm2"),
     ("run -m anthropic/claude-sonnet-4-0", "gives no log-probabilities"),
     ("run -m gpt-4o", "gpt-4o: which provider?"),
     ("run -m ollma/x", "no provider 'ollma': did you mean 'ollama'?"),

@@ -109,7 +109,7 @@ def test_pieces_of_another_language() -> None:
     listed = {"safe": 0.05, "seg": 0.1, " seguro": 0.1, "unsafe": 0.05, "in": 0.2, "Un": 0.3}
     # "Un" opens "Unsafe", and a Spanish article: it is left out.
     spanish = read(listed, *known, language="es")
-    assert (spanish.p_safe, spanish.mass) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert spanish.p_safe == spanish.mass == pytest.approx(0.5)
     # A tokenizer that can't tell the German words: English alone, as ever.
     german, unknown = (read(listed, *known, language=tag) for tag in ("de", "tlh"))
     assert german == unknown

@@ -29,6 +29,7 @@ from casewise.choices.models import (
     HF,
     IN_PROCESS,
     OPENAI_API,
+    SMOLLM2,
     TARGETS,
     check_name,
     is_in_process,

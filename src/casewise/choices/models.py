@@ -14,6 +14,9 @@ HF = "casewise-hf"
 IN_PROCESS = ("casewise", HF)
 """Providers of the models that run in this process."""
 
+SMOLLM2 = "casewise/smollm2"
+"""The embedded model."""
+
 TARGETS = "casewise-target"
 """Provider of targets."""
 
@@ -47,6 +50,8 @@ def check_name(model: str) -> None:
             f"{model}: write {OPENAI_API}SERVICE/MODEL; SERVICE_BASE_URL and SERVICE_API_KEY are "
             "its address and key"
         )
+    if provider == IN_PROCESS[0] and model != SMOLLM2:
+        raise errors.ModelError(f"{model}: the only embedded model is {SMOLLM2}")
     if provider and name:
         known = (*_inspects_providers(), TARGETS, *IN_PROCESS)
         plugins = set(metadata.entry_points(group="inspect_ai").names)

@@ -6,9 +6,8 @@ Nothing here is slow, prints or fails: what can't be known is not offered.
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from casewise.choices import RULES
+from casewise.choices import RULES, SMOLLM2
 from casewise.cli._main import case_files, contexts, protocols
-from casewise.options import SMOLLM2
 
 Completer = Callable[[str], list[str]]
 

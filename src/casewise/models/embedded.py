@@ -37,10 +37,10 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import check_cache_writable, check_sha256
+from casewise.choices import SMOLLM2, check_name
 from casewise.errors import AssetError, ModelError, install_hint
 from casewise.files import cache_dir, write_atomically
 from casewise.logs import message_text
-from casewise.options import SMOLLM2
 
 WINDOW = 64
 """Cases of a task in flight. They cost memory only, as one is answered at a time."""
@@ -276,8 +276,7 @@ class SmolLM2(InProcess):
         Raises:
             ModelError: It is another, or has arguments.
         """
-        if self.model_name != SMOLLM2.split("/")[1]:
-            raise ModelError(f"casewise/{self.model_name}: the only embedded model is {SMOLLM2}")
+        check_name(f"casewise/{self.model_name}")
         if model_args:
             raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
 

@@ -19,7 +19,7 @@ from inspect_ai.model import (
     get_model_info,
 )
 
-from casewise.choices import HF, OPENAI_API, check_name, is_in_process
+from casewise.choices import HF, OPENAI_API, SMOLLM2, check_name, is_in_process
 from casewise.errors import ModelError, install_hint
 from casewise.models.chat import certificates
 from casewise.models.embedded import WINDOW, prepare
@@ -40,7 +40,6 @@ from casewise.models.patience import (
 )
 from casewise.models.target import Target, load_target
 from casewise.models.target_http import TargetExchange
-from casewise.options import SMOLLM2
 
 Result = TypeVar("Result")
 

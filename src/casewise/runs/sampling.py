@@ -10,10 +10,10 @@ from inspect_ai.model import GenerateConfig
 from pydantic import ValidationError
 
 from casewise.cases import digest
-from casewise.choices import HF, IN_PROCESS, TARGETS, Sampling
+from casewise.choices import HF, IN_PROCESS, SMOLLM2, TARGETS, Sampling
 from casewise.errors import UsageError, choose_from, shorten
 from casewise.models.keys import redacted, refuse_secret, refuse_secrets_within
-from casewise.options import SMOLLM2, ConditionOptions
+from casewise.options import ConditionOptions
 from casewise.protocols import find_protocol
 
 LOCAL_PROVIDERS = frozenset({*IN_PROCESS, "hf", "vllm", "sglang", "ollama", "llama-cpp-python"})
