@@ -279,21 +279,19 @@ def compare_runs(
         InputError: Two runs share no answered and labelled case.
     """
     found = [_compare(*pair, scoring, checks) for pair in pairs]
-    p: dict[str, dict[int, float]] = {}
-    for place, one in enumerate(found):
-        for each in one.differences:
-            p.setdefault(each.metric, {})[place] = each.difference.p
-    adjusted = {
-        name: dict(zip(places, holm([*places.values()]), strict=True)) for name, places in p.items()
-    }
+    p: dict[str, list[float]] = {}
+    for each in (each for one in found for each in one.differences):
+        p.setdefault(each.metric, []).append(each.difference.p)
+    # Of each measure, in the order of the runs.
+    adjusted = {name: iter(holm(values)) for name, values in p.items()}
     return [
         replace(
             one,
             differences=tuple(
-                replace(each, p_holm=adjusted[each.metric][place]) for each in one.differences
+                replace(each, p_holm=next(adjusted[each.metric])) for each in one.differences
             ),
         )
-        for place, one in enumerate(found)
+        for one in found
     ]
 
 

@@ -50,6 +50,7 @@ from casewise.results.failures import Failure, make_browser
 from casewise.results.verdict import Verdict
 from casewise.sheets import (
     Shown,
+    json_fields,
     plain,
     plain_rows,
     plural,
@@ -236,9 +237,7 @@ class Score(Shown):
             "unparsed": str(self.scoring.unparsed),
             "n": self.n,
             **(self.state.record() if self.state else {}),
-            "cases": self.cases,
-            "queries": self.queries,
-            "coverage": self.coverage,
+            **json_fields(self, "cases", "queries", "coverage"),
         }
         for name, one in self.measures.items():
             record |= estimate_record(name, one)
@@ -248,19 +247,14 @@ class Score(Shown):
             "chance": self.chance,
             "withheld": {name: one.reason for name, one in self.measures.items() if one.reason},
             "rests_on": {
-                name: {
-                    "queries": one.clusters,
-                    "pairs": one.pairs,
-                    "effective": one.effective,
-                }
+                name: {"queries": one.clusters, **json_fields(one, "pairs", "effective")}
                 for name, one in self.measures.items()
                 if one.clusters
             },
         }
         for name, (low, high) in self.bounds.items():
             record |= {f"{name}_low": low, f"{name}_high": high}
-        numbers = ("label_coverage", "mass", "self_agreement")
-        record |= {name: getattr(self, name) for name in numbers}
+        record |= json_fields(self, "label_coverage", "mass", "self_agreement")
         if self.acts:
             record |= {"classes": self.classes, "partly": self.partly}
             record |= {PROVISIONAL: self.is_provisional}
