@@ -17,4 +17,5 @@ from casewise.dataset.description import (
     vote_figures,
 )
 from casewise.dataset.findings import CHECKS, Finding, Level, as_record
+from casewise.dataset.leakage import LEAST_SIDE
 from casewise.dataset.people import People, to_people

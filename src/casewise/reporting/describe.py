@@ -7,6 +7,7 @@ from typing import Any
 
 from casewise.dataset import (
     CHECKS,
+    LEAST_SIDE,
     Audit,
     ContextEffect,
     Description,
@@ -219,8 +220,13 @@ def _audit(one: Audit, *, reveal: bool) -> Iterator[Part]:
     yield from finding_lines(
         one.findings, "votes, pairs, copies, clues, texts and fields", one.cases, reveal=reveal
     )
-    if one.leakage.context.cases:
+    if not math.isnan(one.leakage.context.accuracy.value):
         yield _guesses(one)
+    elif one.leakage.context.cases:
+        yield (
+            f"How well the intended side is guessed takes {LEAST_SIDE} cases of either side, and "
+            f"{LEAST_SIDE} groups of queries that share no context."
+        )
 
 
 def _guesses(one: Audit) -> Table:
