@@ -189,23 +189,13 @@ def merge_sets(sets: Sequence[CaseSet]) -> tuple[Case, ...]:
         for case in one.cases:
             first = held.setdefault(case.id, case)
             if to_line(first) != to_line(case):
-                raise _conflict(first, case, one.name)
+                field = _change(first, case).fields[0].field.split(".")[0]
+                problem, place = "differs from an earlier file", f"case {case.id}"
+                raise InputError(problem, one.name, place, field=field)
     return tuple(held.values())
 
 
-def _conflict(first: Case, case: Case, file: str) -> InputError:
-    """Error of the first field in which two cases differ."""
-    field = _change(first, case).fields[0].field.split(".")[0]
-    return InputError("differs from an earlier file", file, f"case {case.id}", field=field)
-
-
 # --- parts --------------------------------------------------------------------------------------
-
-NO_VALUE = "none"
-"""The stratum of cases without the field."""
-
-EVERYTHING = "all"
-"""The only stratum of a draw that is not stratified."""
 
 
 def whole_queries(cases: Iterable[Case]) -> list[tuple[Case, ...]]:
@@ -321,7 +311,10 @@ def _draw(
 
 
 def _stratum(group: Iterable[Case], by: By) -> str:
-    """Stratum of a query: its cases' values of the field, sorted and joined: ``safe + unsafe``."""
+    """Stratum of a query: its cases' values of the field, sorted and joined: ``safe + unsafe``.
+
+    Cases without the field are of the stratum ``none``; all queries of one that isn't stratified.
+    """
     if by is By.NONE:
-        return EVERYTHING
-    return " + ".join(sorted({getattr(case, by) or NO_VALUE for case in group}))
+        return "all"
+    return " + ".join(sorted({getattr(case, by) or "none" for case in group}))
