@@ -12,12 +12,16 @@ SEAM = {"casewise", "casewise.errors"}
 UNITS = {
     "tests/analyses": {"casewise.results"},
     "tests/statistics": {"casewise.statistics", "casewise.measures"},
-    "tests/protocols": {"casewise.protocols"},
+    "tests/protocols": {
+        "casewise.protocols",
+        *(f"casewise.protocols.{name}" for name in ("binary", "guard", "probability", "score")),
+    },
     "tests/cases": {"casewise.cases"},
     "study/tests": {"casewise.statistics", "casewise_study", "casewise_study.statistics"},
 }
 """Folders whose arithmetic would be lost at the seam: statistics, readers of answers, votes and
-labels; and analyses, which anybody adds to. They import a room's public names."""
+labels; and analyses, which anybody adds to. They import a room's public names, and readers from the
+file of their protocol."""
 
 WITHIN = ROOT / "tests/data/within.txt"
 """Files that still reach within: none may join them, and each that needs no more leaves."""
