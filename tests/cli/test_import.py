@@ -60,6 +60,13 @@ def test_bad_rows_stop_the_import_or_are_skipped(cli_inside: Cli, files: Path) -
     assert len(load_cases(files / "x.jsonl").cases) == 1
 
 
+def test_lines_of_a_text_are_queries(cli_inside: Cli, files: Path) -> None:
+    (files / "q.txt").write_text("How do I kill time?\n\nMay I sing at work?\n\n")
+    cli_inside.ok("cases", "import", "q.txt", "--out", "q.jsonl")
+    cases = load_cases(files / "q.jsonl").cases
+    assert [case.query for case in cases] == ["How do I kill time?", "May I sing at work?"]
+
+
 @pytest.mark.parametrize("name", ["mine.jsonl", "mine.yaml", "mine.csv"])
 def test_a_file_of_cases_needs_no_import(cli_inside: Cli, files: Path, name: str) -> None:
     """It would lose its source and licence."""

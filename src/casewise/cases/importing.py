@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,8 @@ def import_cases(source: Any, mapping: CaseMapping) -> Imported:
     else:
         tables = [table_in_memory(source)]
     found = _Import(mapping)
-    for whole in tables:
-        table = whole
-        for each in mapping.each:
-            table = unfold(table, each)
-        found.take_table(table)
+    for table in tables:
+        found.take_table(reduce(unfold, mapping.each, table))
     found.check_names(tables[0].file)
     notes = [note for table in tables for note in table.notes]
     return found.result(tuple(table.file for table in tables), notes)

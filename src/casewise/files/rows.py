@@ -444,13 +444,12 @@ def as_row(record: Any, path: Path, place: str) -> Row:
 
 
 def _open_text(path: Path, form: TableForm) -> Table:
-    """Lines of a text as rows of one column, ``text``."""
+    """Lines of a text that aren't blank, as rows of one column, ``text``."""
     check_whole(path)
     notes: list[str] = []
-    lines = enumerate("".join(text_lines(path, form.encoding, notes)).rstrip().split("\n"), start=1)
-    return Table(
-        path, ("text",), [(f"line {n}", {"text": line.strip()}) for n, line in lines], notes
-    )
+    lines = enumerate(text_lines(path, form.encoding, notes), start=1)
+    rows = [(f"line {n}", {"text": text}) for n, line in lines if (text := line.strip())]
+    return Table(path, ("text",), rows, notes)
 
 
 # --- frames: Parquet and Arrow --------------------------------------------------------------------
