@@ -200,10 +200,6 @@ class ChatCompletions(ModelAPI):
         """Name by which Inspect knows prices and windows."""
         return self._model
 
-    def connection_key(self) -> str:
-        """Name of what shares a limit of connections."""
-        return f"{self.base_url} {self.model_name}"
-
 
 def _tool_form(tool: ToolInfo) -> dict[str, Any]:
     """A tool's definition in OpenAI's form."""

@@ -233,10 +233,6 @@ class TargetModel(ModelAPI):
             self.client = Bot(spec)
             self.base_url = self.client.base_url
 
-    def connection_key(self) -> str:
-        """Name under which Inspect counts connections: the address, or the function."""
-        return str(self.base_url or self.model_name)
-
     async def generate(
         self,
         input: list[ChatMessage],
