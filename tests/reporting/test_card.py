@@ -191,6 +191,16 @@ def test_the_command_makes_the_same_runs(runs: Runs) -> None:
     assert len(repeated) == 3 * QUERIES
 
 
+def test_two_files_are_told_apart_without_the_way_to_them(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.parquet" for name in ("before", "after")]
+    for seed, path in enumerate(paths):
+        random_table(12, seed).write_parquet(path)
+    for name in ("card.md", "page.html"):
+        text = cw.report(paths[1], tmp_path / name, before=paths[0]).read_text("utf-8")
+        assert str(tmp_path) not in text
+        assert "after.parquet), compared with" in text
+
+
 NASTY = "m|x *b* `c` [d](e) <i>f</i> _g_ #1 \\| end"
 ODD = "two\nlines | of\r\n\u202eevil"
 

@@ -34,7 +34,8 @@ def _blocks(overview: Overview) -> Iterator[str]:
     models = dict.fromkeys(without_paths(one.condition.model) for one in overview.scores)
     yield f"# Evaluation card: {escape(', '.join(models))}"
     for one in result.leading:
-        yield f"**{escape(one.subject)}.** {escape(' '.join(one.said))}"
+        subject = without_paths(one.subject)
+        yield f"**{escape(subject)}.** {escape(' '.join(one.said))}"
     yield markdown(runs_table(all_verdicts(overview, result), overview.scores.baselines))
     yield (
         f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "

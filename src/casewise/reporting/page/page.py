@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from markupsafe import Markup, escape
 
 from casewise import __version__
 from casewise.choices import FailureGroup
+from casewise.judgements import without_paths
 from casewise.protocols import RunCondition
 from casewise.reporting.analyses import as_table
 from casewise.reporting.names import run_names
@@ -102,7 +104,10 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         title=title,
         version=__version__,
         about=_about(overview, browser),
-        first=[(one, is_bad(one) or not one.is_told) for one in result.leading],
+        first=[
+            (replace(one, subject=without_paths(one.subject)), is_bad(one) or not one.is_told)
+            for one in result.leading
+        ],
         rows=run_rows(overview, result),
         heads=("Run", "State", *figure_titles(*overview.scores)),
         pinned=pinned_rows(all_verdicts(overview, result), scores.baselines),
