@@ -7,6 +7,9 @@ from casewise.statistics.bounds import (
     share_bounds,
 )
 from casewise.statistics.ceilings import (
+    OnePerson,
+    Oracle,
+    VoteReliability,
     fit_beta_binomial,
     one_person,
     oracle,
@@ -16,6 +19,7 @@ from casewise.statistics.ceilings import (
 from casewise.statistics.classification import (
     Classification,
     LabelChanges,
+    Recalibrated,
     brier_scores,
     calibration_error,
     classify,
@@ -38,6 +42,7 @@ from casewise.statistics.correction import (
 )
 from casewise.statistics.effects import (
     DETECTABLE,
+    GroupTest,
     PairVotes,
     ProportionTests,
     chi_squared,
