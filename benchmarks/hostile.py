@@ -254,7 +254,7 @@ def epochs(runs: Sequence[Answers]) -> Answers:
     return replace(
         taken(first, np.tile(np.arange(n), times)),
         protocol="binary",
-        verdict=np.concatenate([one.verdict for one in runs]),
+        verdict=np.concatenate([run.verdict for run in runs]),
         p_safe=np.full(n * times, math.nan),
         pairs=np.concatenate(pairs),
     )
@@ -619,12 +619,12 @@ def graded(data: Path) -> Iterator[Ground]:
             for model in ("llama2orig", "mistralguard")
         ]
         shared = set(tables[0]["id"]) & set(tables[1]["id"])
-        tables = [one.filter(pl.col("id").is_in(shared)).sort("id") for one in tables]
+        tables = [table.filter(pl.col("id").is_in(shared)).sort("id") for table in tables]
         safe = (~tables[0]["type"].str.starts_with("contrast").to_numpy()).astype(float)
         answers = answers_of(Labels(safe, safe), safe, np.arange(len(safe)))
         replies = replying(answers, np.zeros(len(safe), bool))
         classes = [
-            [one[name].to_numpy().astype(np.int64) for one in tables]
+            [table[name].to_numpy().astype(np.int64) for table in tables]
             for name in (column, "final_label")
         ]
         yield of_grades(f"{grader} corrected by {LABELS} labels", replies, *classes)
@@ -766,9 +766,9 @@ def _turns(runs: Two) -> Sequence[pl.DataFrame]:
             "undetermined"
             if runs.rng.random() < 0.03
             else "compliance"
-            if said == "safe"
+            if turn == "safe"
             else "refusal"
-            for said in turns
+            for turn in turns
         )
         for turns in zip(*steps, strict=True)
     ]
@@ -934,15 +934,15 @@ class Cell:
         return self.is_usual and self.coverage < LEAST - 2 * math.sqrt(0.95 * 0.05 / self.given)
 
 
-def is_at_odds(one: Estimate) -> bool:
+def is_at_odds(estimate: Estimate) -> bool:
     """Tell whether p is below .05 and the interval holds 0, or the other way round."""
-    return (one.p < 0.05) != one.excludes_zero and abs(one.p - 0.05) > 1e-6
+    return (estimate.p < 0.05) != estimate.excludes_zero and abs(estimate.p - 0.05) > 1e-6
 
 
-def counted(one: Figure, truth: float) -> Cell:
+def counted(figure: Figure, truth: float) -> Cell:
     """One study's cell; of a figure that is no estimate only its interval is counted."""
-    low, high = one.interval
-    tested = one if isinstance(one, Estimate) else None
+    low, high = figure.interval
+    tested = figure if isinstance(figure, Estimate) else None
     if not low <= high:
         return Cell(studies=1, at_odds=int(tested is not None and tested.p == tested.p))
     slack = 1e-9 * max(1.0, abs(truth))
@@ -957,24 +957,24 @@ step after another: they tell bias from luck."""
 
 def simulate(population: Ground, queries: int, draws: int) -> dict[str, Cell]:
     """Studies of one size; figures near the bound have more of them."""
-    whole = {name: one.value for name, one in population.figures(None, ()).items()}
+    whole = {name: figure.value for name, figure in population.figures(None, ()).items()}
 
     def count(times: int, step: int, wanted: Sequence[str]) -> dict[str, Cell]:
         found: dict[str, Cell] = {}
         rng = np.random.default_rng([SEED, queries, step])
         for _ in range(times):
             drawn = rng.integers(population.queries, size=queries)
-            for name, one in population.figures(drawn, wanted).items():
+            for name, figure in population.figures(drawn, wanted).items():
                 if math.isfinite(whole.get(name, math.nan)):
-                    found[name] = found.get(name, Cell()) + counted(one, whole[name])
+                    found[name] = found.get(name, Cell()) + counted(figure, whole[name])
         return found
 
     cells = count(draws, 0, ())
     for step, (bound, times) in enumerate(STEPS, 1):
         near = [
             name
-            for name, one in cells.items()
-            if one.share_given >= SELDOM and one.coverage < bound
+            for name, cell in cells.items()
+            if cell.share_given >= SELDOM and cell.coverage < bound
         ]
         more = count(times * draws, step, near) if near else {}
         cells = {name: cell + more.get(name, Cell()) for name, cell in cells.items()}
@@ -1034,10 +1034,10 @@ HEAVY = "a long tail, the heaviest query changed"
 def too_low(cells: Cells, *, known: bool) -> list[str]:
     """Cells with a coverage below the least by more than chance, worst first."""
     found = [
-        (one.coverage, name, key)
+        (figure.coverage, name, key)
         for key, figures_ in cells.items()
-        for name, one in figures_.items()
-        if one.is_low and (key[0] == HEAVY) is known
+        for name, figure in figures_.items()
+        if figure.is_low and (key[0] == HEAVY) is known
     ]
     return [
         f"`{name}`, {key[0]}, {key[1]} queries: {number(coverage)} "
@@ -1049,7 +1049,7 @@ def too_low(cells: Cells, *, known: bool) -> list[str]:
 def page(cells: Cells, draws: int) -> str:
     """The table of a part, and what is below the least."""
     low, known = (too_low(cells, known=one) for one in (False, True))
-    at_odds = sum(one.at_odds for found in cells.values() for one in found.values())
+    at_odds = sum(one.at_odds for cell in cells.values() for one in cell.values())
     lines = [
         f"{len(cells)} pairs of a population and a size, {draws} studies each (seed {SEED}), more "
         "where a figure comes near the bound; `p` was below .05 and the interval held 0, or the "
@@ -1096,7 +1096,7 @@ def grounds(part: str, data: Path) -> list[Ground]:
 @cache
 def by_name(data: Path) -> dict[str, Ground]:
     """Every population, made once a process."""
-    return {one.name: one for part in PARTS for one in grounds(part, data)}
+    return {ground.name: ground for part in PARTS for ground in grounds(part, data)}
 
 
 QUICK = (28, 150)
@@ -1115,7 +1115,7 @@ def main() -> int:
     work = partial(run_cell, chosen.data, draws)
     low = []
     for part in chosen.part or PARTS:
-        names = [one.name for one in grounds(part, chosen.data)]
+        names = [ground.name for ground in grounds(part, chosen.data)]
         keys = [(name, size) for size in sizes for name in names]
         # A fork of a process whose tables have threads would wait for them for ever.
         with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:

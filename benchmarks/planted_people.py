@@ -197,7 +197,7 @@ def plant(
             vote = VoteRecord(rater, cell.case_id, query, cell.arm, side, page.position)
             votes.append(replace(vote, time=time, seconds=seconds))
         records.append(PersonRecord(rater, PersonStatus.COMPLETED, block=number))
-    kinds_by_rater = {one.rater: kind for one, kind in zip(records, named, strict=True)}
+    kinds_by_rater = {record.rater: kind for record, kind in zip(records, named, strict=True)}
     return Collected(tuple(records), tuple(votes), tuple(checks)), kinds_by_rater
 
 
@@ -328,8 +328,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         planned = [planted_study(data, Path(folder) / str(seed), seed) for seed in range(3)]
         figures = of_kinds(planned) + of_copies(planned, data)
-    missing = [one for one in figures if one not in PAGE]
-    print(*(f"not on the page: {one}" for one in missing), sep="\n")
+    missing = [figure for figure in figures if figure not in PAGE]
+    print(*(f"not on the page: {figure}" for figure in missing), sep="\n")
     return 1 if missing else 0
 
 

@@ -181,7 +181,10 @@ class Servers:
         export = self.study.with_name("export.csv")
         write_prolific(
             export,
-            *((one, "APPROVED", ON_PROLIFIC["completed"]) for one in accounts(logs)[::every]),
+            *(
+                (account, "APPROVED", ON_PROLIFIC["completed"])
+                for account in accounts(logs)[::every]
+            ),
         )
         message = annotate("reconcile", self.study, export, "--database", self.database)
         assert "people confirmed" in message, message
@@ -319,7 +322,7 @@ def rehearse(name: str, speed: float) -> bool:
         with servers.store() as store:
             found, given = check(plan, store, logs), len(store.collected().votes)
     bad = {what: number for what, number in found.items() if number}
-    ends = ", ".join(f"{n} {end}" for end, n in Counter(one.outcome for one in logs).most_common())
+    ends = ", ".join(f"{n} {end}" for end, n in Counter(log.outcome for log in logs).most_common())
     print(f"{name}: {given:,} votes in {seconds:.0f} s; {ends}; {bad or 'every promise was kept'}")
     print(*(oddity for log in logs for oddity in log.oddities), sep="\n", flush=True)
     return not bad

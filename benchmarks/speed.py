@@ -124,7 +124,7 @@ def remote(options: argparse.Namespace, folder: Path) -> list[str]:
                 {way: contend(way, url, cases, options.limit, connections) for way in ways}
                 for _ in range(options.turns)
             ]
-        best = min(turns, key=lambda one: one["casewise"]["seconds"] / one["bare"]["seconds"])
+        best = min(turns, key=lambda turn: turn["casewise"]["seconds"] / turn["bare"]["seconds"])
         bare, own = best["bare"], best["casewise"]
         ratio = own["seconds"] / bare["seconds"]
         lines.append(
@@ -192,8 +192,8 @@ def views(_: argparse.Namespace, folder: Path) -> list[str]:
     for place, source in enumerate(islice(cycle(sources), 43)):
         mark = f"-{place // len(sources)}" if place >= len(sources) else ""
         records = [
-            {key if key in OF_CASES else f"{key}{mark}": value for key, value in one.items()}
-            for one in json.loads(source.read_bytes())
+            {key if key in OF_CASES else f"{key}{mark}": value for key, value in load.items()}
+            for load in json.loads(source.read_bytes())
         ]
         path = folder / "exp" / f"{source.parent.name}{mark}" / source.name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -95,8 +95,8 @@ def bodies_of(options: Options) -> list[dict[str, Any]]:
     condition, draw = make_condition(asked), make_draw(asked, NAME)
     settings = draw.config.model_dump(exclude_none=True)
     samples = (to_sample(unit, condition, draw) for unit in condition.units)
-    messages = ([{"role": m.role, "content": m.text} for m in one.input] for one in samples)
-    return [{"model": "fake", "messages": one} | settings for one in messages]
+    messages = ([{"role": m.role, "content": m.text} for m in sample.input] for sample in samples)
+    return [{"model": "fake", "messages": message} | settings for message in messages]
 
 
 def bare(options: Options) -> None:

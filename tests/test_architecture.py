@@ -92,9 +92,9 @@ def imported_at_once(tree: ast.Module) -> set[str]:
     found = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{one.name}" for one in node.names}
+            found |= {f"{node.module}.{name.name}" for name in node.names}
         elif isinstance(node, ast.Import):
-            found |= {one.name for one in node.names}
+            found |= {name.name for name in node.names}
     return found
 
 

@@ -159,7 +159,7 @@ def test_every_block_of_the_page(server: FakeServer, tmp_path: Path) -> None:
     assert (names["cases"].hash, len(names["cases"])) == (cases.hash, 56)
     assert names["cases"][0] == cases.cases[0]
     assert names["again"].hash == names["mine"].hash == cw.load_cases(names["data"]).hash
-    assert [one.requests for one in names["plan"].estimates] == [56, 56]
+    assert [estimate.requests for estimate in names["plan"].estimates] == [56, 56]
     assert names["table"].height == 112
     assert names["scores"][0].labels == "votes"
     assert 0 < names["scores"][0].accuracy.value < 1
@@ -305,8 +305,8 @@ def test_tables_in_memory_are_taken(two_runs: Path) -> None:
         assert cw.score(frame).records() == wanted
     assert cw.gate(table).records() == cw.gate("after").records()
     changed = cw.compare("before", "after")
-    assert [one["difference"] for one in cw.compare(before, table).records()] == [
-        one["difference"] for one in changed.records()
+    assert [record["difference"] for record in cw.compare(before, table).records()] == [
+        record["difference"] for record in changed.records()
     ]
     for out in ("page.html", "card.md"):
         cw.report(table, out, before=before, cases="voted.jsonl")

@@ -136,9 +136,9 @@ def unguarded(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         names = list[str]()
         if isinstance(node, ast.Import):
-            names = [one.name for one in node.names]
+            names = [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module or "", *(f"{node.module}.{one.name}" for one in node.names)]
+            names = [node.module or "", *(f"{node.module}.{name.name}" for name in node.names)]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             names = [f"{node.value.id}.{node.attr}"]
         if id(node) not in guarded:

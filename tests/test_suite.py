@@ -31,7 +31,7 @@ def imported(path: Path) -> Iterator[str]:
     """Modules of ours that a file imports."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            names = [one.name for one in node.names]
+            names = [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or ""]
         else:

@@ -107,12 +107,12 @@ def xstest(row: Mapping[str, str], path: Path) -> Rows:
     else:
         matched = string_match(row["completion"])
         classes = {"people": CLASSES[row["final_label"][0]], "string match": str(matched)}
-    for grader, found in classes.items():
+    for grader, class_ in classes.items():
         yield {
             **{"model": path.stem.split("_")[3], "variant": grader, "protocol": "respond"},
             **{"case_id": row["id"], "query_id": row["id"], "category": row["type"]},
             "intended": "unsafe" if row["type"].startswith("contrast") else "safe",
-            **{"status": "ok", "response_class": found},
+            **{"status": "ok", "response_class": class_},
         }
 
 
@@ -160,7 +160,9 @@ def recompute(name: str, folder: Path) -> list[Figure]:
     table = read(name, find(folder, work))
     rules = work["scoring"]
     scoring = Scoring(read_label_rule(rules["labels"]), UnreadPolicy(rules["unparsed"]))
-    return [one for published in work["published"] for one in _figures(published, table, scoring)]
+    return [
+        figure for published in work["published"] for figure in _figures(published, table, scoring)
+    ]
 
 
 def _figures(published: Mapping[str, Any], table: pl.DataFrame, scoring: Scoring) -> list[Figure]:
@@ -194,18 +196,18 @@ def _compared(
 ) -> Iterator[tuple[Score, dict[str, float]]]:
     """Score of each run held against its model's run of a variant, and counts of cases moved."""
     runs = find_runs({"": table})
-    before = {one.condition.model: one for one in runs if one.condition.variant == variant}
-    pairs = [(before[one.condition.model], one) for one in runs if one not in before.values()]
-    for found in compare_runs(pairs, scoring):
-        right = [one.after_is_right for one in found.changed]
-        yield found.scores[1], {"newly_wrong": right.count(False), "newly_right": right.count(True)}
+    before = {run.condition.model: run for run in runs if run.condition.variant == variant}
+    pairs = [(before[run.condition.model], run) for run in runs if run not in before.values()]
+    for run in compare_runs(pairs, scoring):
+        right = [one.after_is_right for one in run.changed]
+        yield run.scores[1], {"newly_wrong": right.count(False), "newly_right": right.count(True)}
 
 
 def summary(found: Mapping[str, Sequence[Figure]]) -> str:
     """Table of the works: how many figures they published, and how many are equal."""
     lines = ["| work | published figures | recomputed, equal |", "|---|---:|---:|"]
     for name, figures in found.items():
-        lines.append(f"| {name} | {len(figures)} | {sum(one.is_equal for one in figures)} |")
+        lines.append(f"| {name} | {len(figures)} | {sum(figure.is_equal for figure in figures)} |")
     return "\n".join(lines)
 
 
@@ -217,10 +219,10 @@ def section(name: str, figures: Sequence[Figure]) -> Iterator[str]:
     yield from (f"{one}: {work[one]}" for one in named if one in work)
     yield "\n| source | run | figure | published | recomputed | equal within |"
     yield "|---|---|---|---:|---:|---:|"
-    for one in figures:
-        equal = f"{one.tolerance:g}" if one.is_equal else "no"
-        values = f"{one.published} | {one.recomputed:.7g}"
-        yield f"| {one.source} | {one.row} | {one.name} | {values} | {equal} |"
+    for figure in figures:
+        equal = f"{figure.tolerance:g}" if figure.is_equal else "no"
+        values = f"{figure.published} | {figure.recomputed:.7g}"
+        yield f"| {figure.source} | {figure.row} | {figure.name} | {values} | {equal} |"
 
 
 def main() -> None:

@@ -79,7 +79,7 @@ def flows(folder: Path, tiny: Path) -> Flows:
     sweep = {
         "model": [f"casewise-hf/{tiny}"],
         "protocol": ["probability"],
-        "ablate": [one or "none" for one in ABLATIONS],
+        "ablate": [ablation or "none" for ablation in ABLATIONS],
         "limit": CASES,
     }
     (folder / "sweep.yaml").write_text(json.dumps([sweep]), "utf-8")
@@ -135,8 +135,8 @@ def test_each_token_of_the_tree_is_computed_once(
     replies = answers(copy, prompts[::-1])
     asked = [plain.tokens(text) for text in prompts[::-1]]
     # A prompt that joins the line late finds that its branch was left.
-    assert tree_size(asked) <= sum(counts(one)[0] for one in replies) < 1.2 * tree_size(asked)
-    assert sum(sum(counts(one)) for one in replies) == sum(map(len, asked))
+    assert tree_size(asked) <= sum(counts(reply)[0] for reply in replies) < 1.2 * tree_size(asked)
+    assert sum(sum(counts(reply)) for reply in replies) == sum(map(len, asked))
     for tokens, output in zip(asked, replies, strict=True):
         assert plain.furthest(tokens, output) < EXACT
     # Again, and all but the last token is there.
@@ -150,7 +150,7 @@ def test_batches_say_the_same(copy: Path, plain: Plain, prompts: list[str]) -> N
     """What a GPU does, here on a CPU."""
     replies = answers(copy, prompts, batch_size=4)
     # One that is left over alone takes what the cache has.
-    assert sum(counts(one)[1] == 0 for one in replies) >= len(prompts) - 2
+    assert sum(counts(reply)[1] == 0 for reply in replies) >= len(prompts) - 2
     for text, output in zip(prompts, replies, strict=True):
         assert plain.furthest(plain.tokens(text), output) < EXACT
 
@@ -211,7 +211,7 @@ def test_what_a_model_reads_by_its_template(
 def samples_in(folder: Path) -> list[tuple[dict[str, Any], EvalSample]]:
     """Each sample of a folder's logs, with what its log says of the run."""
     logs = [read_eval_log(str(path)) for path in sorted(folder.glob("*.eval"))]
-    return [(log.eval.metadata or {}, one) for log in logs for one in log.samples or []]
+    return [(log.eval.metadata or {}, sample) for log in logs for sample in log.samples or []]
 
 
 def test_a_run_with_ablations(flows: Flows, folder: Path, plain: Plain, prompts: list[str]) -> None:
@@ -221,9 +221,9 @@ def test_a_run_with_ablations(flows: Flows, folder: Path, plain: Plain, prompts:
     asked = [plain.tokens(text) for text in prompts]
     assert len(samples) == len(asked)
     usages = [usage for _, one in samples for usage in one.model_usage.values()]
-    computed = sum(one.input_tokens for one in usages)
+    computed = sum(usage.input_tokens for usage in usages)
     assert tree_size(asked) <= computed < 1.5 * tree_size(asked)
-    cached = sum(one.input_tokens_cache_read or 0 for one in usages)
+    cached = sum(usage.input_tokens_cache_read or 0 for usage in usages)
     assert computed + cached == sum(map(len, asked))
     for said, sample in samples:
         # The choice that was made stands in the table's variant, and more of it in the log.

@@ -310,7 +310,7 @@ class Plan(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each model and condition, and for each that a model grades."""
-        return [asdict(one) for one in self.estimates]
+        return [asdict(estimate) for estimate in self.estimates]
 
     def to_markdown(self, **_: Any) -> str:
         """The estimates as a table."""
@@ -320,10 +320,10 @@ class Plan(Shown):
 def estimates_table(estimates: Sequence[runs.CostEstimate]) -> Table:
     """Requests, tokens (estimated) and cost of every model under every condition."""
     rows = []
-    for one in estimates:
-        cost = "unknown" if one.cost_usd is None else one.cost_usd
-        counts = one.requests, one.input_tokens, one.output_tokens
-        rows.append(Row([one.model, one.title, *counts, cost]))
+    for estimate in estimates:
+        cost = "unknown" if estimate.cost_usd is None else estimate.cost_usd
+        counts = estimate.requests, estimate.input_tokens, estimate.output_tokens
+        rows.append(Row([estimate.model, estimate.title, *counts, cost]))
     numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
     columns = [Column("model"), Column("condition"), *numbers, Column("cost $", Kind.MONEY)]
     return Table(columns, rows)
@@ -370,18 +370,18 @@ class Run(Shown):
             {
                 "model": cell.model,
                 "condition": cell.estimate.condition,
-                "judged": one.judged,
-                "total": one.total,
-                "errors": one.errors,
+                "judged": state.judged,
+                "total": state.total,
+                "errors": state.errors,
             }
-            for cell, one in zip(self.plan.details.cells, self.states, strict=True)
+            for cell, state in zip(self.plan.details.cells, self.states, strict=True)
         ]
 
     def to_markdown(self, **_: Any) -> str:
         """The rows as a table, and the failures."""
         columns = [Column("model"), Column("condition")]
         columns += figures(Kind.COUNT, "judged", "total", "errors")
-        rows = [Row(list(one.values())) for one in self.records()]
+        rows = [Row(list(record.values())) for record in self.records()]
         said = [f"not finished: {line}" for line in self.failures]
         return markdown(Table(columns, rows), *map(escape, said))
 
@@ -401,9 +401,9 @@ def plan(asked: dict[str, Any]) -> Plan:
     """
     if (cases := asked.get("cases")) is not None:
         several = isinstance(cases, list) and all(
-            isinstance(one, str | os.PathLike) for one in cases
+            isinstance(case, str | os.PathLike) for case in cases
         )
-        asked["cases"] = [_name_of(one) for one in (cases if several else [cases])]
+        asked["cases"] = [_name_of(case) for case in (cases if several else [cases])]
     return Plan(runs.make_plan(asked))
 
 
@@ -500,8 +500,8 @@ def _run(
     folder = place_of(Path(log_dir))
     cells, done = runs.resume(plan.details.cells, folder, same_server=same_server)
     budget = None if max_cost is None else runs.make_budget(cells, done, max_cost)
-    found = runs.run_cells(cells, folder, budget=budget, observers=runs.Observers(stop=tell_stop))
-    return Run(found, folder, plan, runs.read_done(cells, folder).states)
+    result = runs.run_cells(cells, folder, budget=budget, observers=runs.Observers(stop=tell_stop))
+    return Run(result, folder, plan, runs.read_done(cells, folder).states)
 
 
 def _name_of(cases: Cases) -> str:
@@ -704,7 +704,7 @@ def report(
         parts,
         _scoring(labels, unparsed, ties),
         cases=() if cases is None else case_set(cases),
-        checks=_checks(grader_check, *(one.table for one in parts.values())),
+        checks=_checks(grader_check, *(part.table for part in parts.values())),
         records=beside_loop(lambda: tables.run_records(paths)),
         compare=before is not None,
         across_versions=force,
@@ -760,7 +760,7 @@ def _several(source: Source) -> list[Any]:
 
 def _paths(sources: Sequence[Any]) -> list[Path]:
     """The sources that are no tables."""
-    return [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
+    return [Path(source) for source in sources if isinstance(source, str | os.PathLike)]
 
 
 def _before_after(

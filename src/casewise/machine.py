@@ -69,8 +69,8 @@ def _versions() -> Iterator[MachineFact]:
         "Python": f"{platform.python_version()} ({sys.executable})",
         "system": platform.platform(),
     }
-    for name, found in versions.items():
-        yield MachineFact("versions", name, found)
+    for name, version in versions.items():
+        yield MachineFact("versions", name, version)
     wrong = _unmet("")
     if not wrong:
         inspect = importlib.metadata.version("inspect-ai")
@@ -112,7 +112,7 @@ def _extras() -> Iterator[MachineFact]:
 
 def _cache() -> MachineFact:
     folder = cache_dir()
-    nearest = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+    nearest = next((parent for parent in (folder, *folder.parents) if parent.exists()), folder)
     try:
         tempfile.TemporaryFile(dir=nearest).close()
     except OSError as error:

@@ -299,8 +299,8 @@ def test_each_client_has_a_rate_of_its_own(tmp_path: Path) -> None:
         httpx.Client(base_url=server.origin, timeout=60) as client,
     ):
         for lines in clients:
-            headers = ([("x-forwarded-for", one) for one in lines(number)] for number in range(4))
-            found = [client.get("/", headers=one) for one in headers]
+            headers = ([("x-forwarded-for", line) for line in lines(number)] for number in range(4))
+            found = [client.get("/", headers=header) for header in headers]
             assert [one.status_code for one in found] == [303, 303, 303, 429]
             assert int(found[-1].headers["retry-after"]) > 0
         assert "192.0.2" not in server.log

@@ -34,17 +34,17 @@ def test_serving_and_exporting_from_a_backup_give_the_same_votes(
         for folder, file in (("live", study.name), ("restored", f"backup/{study.name}")):
             done = cli_inside("annotate", "export", file, "--out", folder)
             assert done.returncode == 0, done.stderr
-    for one in (tmp_path / "live").rglob("*"):
-        if one.is_file() and one.suffix in (".csv", ".jsonl"):
-            other = tmp_path / "restored" / one.relative_to(tmp_path / "live")
-            assert other.read_bytes() == one.read_bytes(), one
+    for path in (tmp_path / "live").rglob("*"):
+        if path.is_file() and path.suffix in (".csv", ".jsonl"):
+            other = tmp_path / "restored" / path.relative_to(tmp_path / "live")
+            assert other.read_bytes() == path.read_bytes(), path
     backup = tmp_path / "backup"
     assert stat.S_IMODE(backup.stat().st_mode) == 0o700
-    files = {one.name: stat.S_IMODE(one.stat().st_mode) for one in backup.iterdir()}
+    files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in backup.iterdir()}
     assert files == dict.fromkeys(("study.yaml", "study.db", "cases.jsonl"), 0o600)
     # Everything is lost but the backup.
-    for one in (study, *tmp_path.glob("study.db*"), tmp_path / "cases.jsonl"):
-        one.unlink()
+    for path in (study, *tmp_path.glob("study.db*"), tmp_path / "cases.jsonl"):
+        path.unlink()
     done = cli_inside("annotate", "restore", "backup", "--out", "again")
     assert (done.returncode, done.stdout) == (0, "again/study.yaml\n"), done.stderr
     with Serving(tmp_path / "again/study.yaml") as server:
@@ -67,8 +67,8 @@ def test_what_can_not_be_backed_up_or_restored_is_told_and_leaves_nothing(
 
     def there() -> dict[Path, int]:
         # The server may still write what it logs.
-        paths = (one for one in tmp_path.iterdir() if one.name != "log")
-        return {one: one.stat().st_mtime_ns for one in paths}
+        paths = (path for path in tmp_path.iterdir() if path.name != "log")
+        return {path: path.stat().st_mtime_ns for path in paths}
 
     def refused(*options: str) -> str:
         before = there()

@@ -21,8 +21,8 @@ def until_clear(orders: IntArray | BoolArray, rule: Boundary) -> IntArray:
 
 
 def of_one(safe: int, unsafe: int, boundary: Boundary) -> tuple[float, float]:
-    found = first_votes(A([float(safe)]), A([float(unsafe)]), boundary)
-    return float(found.safe[0]), float(found.alike[0])
+    votes = first_votes(A([float(safe)]), A([float(unsafe)]), boundary)
+    return float(votes.safe[0]), float(votes.alike[0])
 
 
 def test_the_smallest_majority_that_decides() -> None:
@@ -59,12 +59,12 @@ def test_no_bias_over_all_votes_that_can_come(rule: Boundary, most: int) -> None
     orders = A(list(product([0, 1], repeat=most)))
     ends = until_clear(orders, rule)
     safe = (orders * (np.arange(most) < ends[:, None])).sum(axis=1).astype(float)
-    found = first_votes(safe, ends - safe, rule)
-    assert found.known
+    votes = first_votes(safe, ends - safe, rule)
+    assert votes.known
     for share in (0.03, 0.4, 0.5, 0.9):
         chance = share ** orders.sum(axis=1) * (1 - share) ** (most - orders.sum(axis=1))
-        assert chance @ found.safe == pytest.approx(share, abs=1e-12)
-        assert chance @ found.alike == pytest.approx(share**2 + (1 - share) ** 2, abs=1e-12)
+        assert chance @ votes.safe == pytest.approx(share, abs=1e-12)
+        assert chance @ votes.alike == pytest.approx(share**2 + (1 - share) ** 2, abs=1e-12)
 
 
 def test_agreement_of_first_votes_is_that_of_all_where_nothing_stops() -> None:

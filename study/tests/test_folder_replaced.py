@@ -22,7 +22,9 @@ def out(cli: Cli, tmp_path: Path) -> Path:
     simulate(tmp_path / "study.yaml", World(), seed=1).write(tmp_path / "given")
     text = (tmp_path / "study.yaml").read_text("utf-8")
     for title in (FIRST, SECOND):
-        lines = (f"title: {title}" if one.startswith("title:") else one for one in text.split("\n"))
+        lines = (
+            f"title: {title}" if part.startswith("title:") else part for part in text.split("\n")
+        )
         (tmp_path / "study.yaml").write_text("\n".join(lines), "utf-8")
         if title == FIRST:
             assert cli(*EXPORT).returncode == 0

@@ -106,7 +106,7 @@ def test_no_platform_id_and_no_personal_code_is_in_any_export(
         done = cli("annotate", *options)
         assert done.returncode == 0, done.stderr
     secret = [*map(account, range(1, 6)), *codes]
-    written = [one for name in ("export", "backup") for one in walk(tmp_path / name)]
+    written = [node for name in ("export", "backup") for node in walk(tmp_path / name)]
     assert len(written) >= 9
     for path in written:
         content = path.read_bytes()
@@ -171,7 +171,7 @@ def test_excluding_frees_the_place_and_keeps_the_votes(tmp_path: Path, cli: Cli)
             assert bob.begin().finish().code == "COMPLETED"
     exported(cli)
     people, votes = (read_csv(tmp_path / f"out/{name}.csv") for name in ("people", "votes"))
-    assert [one["status"] for one in people] == ["excluded", "completed"]
+    assert [person["status"] for person in people] == ["excluded", "completed"]
     assert people[0]["excluded"] == "answered in her sleep"
     counted = [(vote["rater"] == rater, vote["counted"]) for vote in votes]
     assert sorted(counted) == [(False, "true")] * 3 + [(True, "false")] * 3

@@ -101,7 +101,7 @@ def test_a_study_collects_until_every_case_is_decided(server: Serving) -> None:
     # Of one mind: decided at 3 votes, and asked no further, as nobody else was at work.
     plain = [cell for cell in cells if cell["case_id"] not in SPLIT]
     assert len(plain) == 10
-    assert {(one["decided_at"], votes_of(one)) for one in plain} == {(3, 3)}
+    assert {(cell["decided_at"], votes_of(cell)) for cell in plain} == {(3, 3)}
     assert came < 21
     with Guest(server, f"/admin/enter/{ADMIN}") as admin:
         assert "of at most 21 blocks completed" in admin.page.text
@@ -247,7 +247,7 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(
     record = described()
     effect = record["context_effect"]
     assert (effect["difference"], record["agreement"]["all"]["pairwise"]) == (None, None)
-    (told,) = [one for one in record["findings"] if one["code"] == "sequential-votes"]
+    (told,) = [finding for finding in record["findings"] if finding["code"] == "sequential-votes"]
     assert "lean to the majority" in told["text"]
     # Without the mark all is given.
     plain = described(tags=[])["context_effect"]

@@ -31,11 +31,11 @@ def test_every_file_starts_what_the_program_has(tmp_path: Path, cli_inside: Cli)
     assert (entry, usual[0]) == (["casewise", "annotate"], "serve")
     assert re.search(r"^USER study$", text, re.MULTILINE)
     unit = (service / "casewise-study.service").read_text("utf-8")
-    found = re.search(r"^ExecStart=\S+ annotate serve (.+)$", unit, re.MULTILINE)
-    assert found is not None
+    match = re.search(r"^ExecStart=\S+ annotate serve (.+)$", unit, re.MULTILINE)
+    assert match is not None
     parts = yaml.safe_load((service / "compose.yaml").read_text("utf-8"))["services"]
     shown = cli_inside("annotate", "serve", "--help").stdout
-    words = [*usual, *shlex.split(found[1]), *parts["study"]["command"]]
+    words = [*usual, *shlex.split(match[1]), *parts["study"]["command"]]
     for option in {word.split("=")[0] for word in words if word.startswith("--")}:
         assert option in shown
     # Only the proxy can be reached from outside.

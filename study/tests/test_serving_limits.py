@@ -40,8 +40,8 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
             assert server.rows("PRAGMA journal_mode") == ["wal"]
             written = list(tmp_path.glob("study.db*"))
             assert len(written) == 3
-            for one in written:
-                assert stat.S_IMODE(one.stat().st_mode) == 0o600, one
+            for path in written:
+                assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
     finally:
         os.umask(before)
 

@@ -13,9 +13,9 @@ NAMES = ("trap_pages", "trapped", "watched", "left", "away_seconds", "copied", "
 
 
 def hidden_word(page: str) -> str:
-    found = re.search(r"write (\w+) here", page)
-    assert found is not None, page
-    return found[1]
+    match = re.search(r"write (\w+) here", page)
+    assert match is not None, page
+    return match[1]
 
 
 def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path, cli: Cli) -> None:
@@ -103,15 +103,15 @@ def told(study: Path) -> Record:
 FLAGGED = {f"r{number:04d}": rule for number, (_, rule) in enumerate(SIGNALS) if rule}
 
 
-def test_each_signal_by_hand(study: Path, told: Record) -> None:
+def test_each_signal_by_hand(study: Path, record: Record) -> None:
     assert flags(study.parent / "out") == FLAGGED
-    change(study, screening=dict.fromkeys(told["screening"]))
+    change(study, screening=dict.fromkeys(record["screening"]))
     exported(cli_in(study.parent), "--votes", "v", out="off")
     assert flags(study.parent / "off") == {}
-    change(study, screening=told["screening"])
+    change(study, screening=record["screening"])
 
 
-def test_the_export_sums_up_and_is_read_back(study: Path, told: Record) -> None:
+def test_the_export_sums_up_and_is_read_back(study: Path, record: Record) -> None:
     out = study.parent / "out"
     card = (out / "data-card.md").read_text("utf-8")
     assert "- `left_share: 0.5`. Flagged: leaves a greater share of the pages" in card

@@ -80,7 +80,7 @@ def test_purged_people_vanish(tmp_path: Path, cli: Cli) -> None:
         assert not server.rows("SELECT * FROM answer")
         with Guest(server, "/?participant=account") as again:
             assert again.page.status_code == 409
-    kept = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
+    kept = b"".join(path.read_bytes() for path in tmp_path.glob("study.db*"))
     assert b"must vanish" not in kept
     assert rater.encode() not in kept
 

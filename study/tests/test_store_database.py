@@ -71,7 +71,7 @@ def test_secrets_are_made_once_and_for_their_owner(
     said = cli(*SERVE).stderr
     made = path.read_text("utf-8")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert not [one for one in json.loads(made).values() if one in said]
+    assert not [load for load in json.loads(made).values() if load in said]
     assert cli(*SERVE).stderr == said
     assert path.read_text("utf-8") == made
     monkeypatch.setenv("CASEWISE_ADMIN_TOKEN", "short")

@@ -97,7 +97,7 @@ def test_any_cases_have_exact_quotas_in_even_blocks(
     sides = ["su", *sides]
     refused, pages = laid_out(folder, a_set(sides, categories), votes, tasks, seed)
     if refused:
-        of_query = [1 + len(one) for one in sides if one]
+        of_query = [1 + len(side) for side in sides if side]
         blocks = -(-sum(of_query) * votes // tasks)
         # Refused only where a query would have to stand twice in a block, or more tasks than asked.
         assert tasks > len(of_query) or blocks < max(of_query) * votes, refused
@@ -124,7 +124,7 @@ def test_pairs_have_arms_and_categories_within_one(
     seed: int,
 ) -> None:
     assume(tasks <= queries)
-    chosen = [one for one in ARMS if one in arms]
+    chosen = [arm for arm in ARMS if arm in arms]
     cases = some_cases(queries, kinds=categories)
     refused, pages = laid_out(folder, cases, votes, tasks, seed, chosen)
     assert not refused

@@ -178,6 +178,6 @@ def test_checks_look_like_what_people_will_see_and_want_either_answer(
     study = read_yaml(tmp_path / "study.yaml")
     assert ["context" in one for one in study["tutorial"]] == [False, True, True]
     checks = study["attention"]["checks"]
-    assert ["context" in one for one in checks] == [True] * 4 + [False] * 4
+    assert ["context" in check for check in checks] == [True] * 4 + [False] * 4
     # One answer to everything fails some.
-    assert sorted(one["expected"] for one in checks) == ["safe"] * 4 + ["unsafe"] * 4
+    assert sorted(check["expected"] for check in checks) == ["safe"] * 4 + ["unsafe"] * 4

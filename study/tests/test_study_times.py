@@ -54,7 +54,7 @@ def test_the_words_are_those_of_the_page(tmp_path: Path, cli: Cli) -> None:
         ada.agree().understand(tmp_path / "study.yaml")
         soup = BeautifulSoup(ada.page.text, "html.parser")
         parts = soup.select(".query blockquote, .context .parts, #question")
-        assert sum(len(one.get_text(" ").split()) for one in parts) == words
+        assert sum(len(part.get_text(" ").split()) for part in parts) == words
 
 
 def test_times_by_hand(tmp_path: Path, cli: Cli) -> None:

@@ -16,9 +16,9 @@ def test_errors_of_two_ways() -> None:
     values = A([1.0, 0, 1, 0])
     people, queries = (number_clusters(A(list(names))) for names in ("aabb", "xyxy"))
 
-    found = two_way.two_way(lambda clusters: clustered_mean(values, clusters), people, queries)
-    assert found.value == 0.5
-    assert found.se == pytest.approx(np.sqrt(1 / 8))
+    way = two_way.two_way(lambda clusters: clustered_mean(values, clusters), people, queries)
+    assert way.value == 0.5
+    assert way.se == pytest.approx(np.sqrt(1 / 8))
     one = number_clusters(np.zeros(4, int))
     assert np.isnan(
         two_way.two_way(lambda clusters: clustered_mean(values, clusters), one, queries).se

@@ -45,7 +45,7 @@ def taken(folder: Path, votes: Votes | str) -> str:
 def test_what_is_written_is_read(folder: Path, collected: Votes, data: st.DataObject) -> None:
     pseudonyms, size = TEXTS.filter(lambda text: "@" not in text), len(collected.people)
     names = data.draw(st.lists(pseudonyms, min_size=size, max_size=size, unique=True))
-    renamed = dict(zip((one["rater"] for one in collected.people), names, strict=True))
+    renamed = dict(zip((person["rater"] for person in collected.people), names, strict=True))
     changed = deepcopy(collected)
     for row in (*changed.people, *changed.votes, *changed.checks):
         # As casewise writes what a spreadsheet would run.
@@ -82,39 +82,39 @@ def test_what_is_written_is_read(folder: Path, collected: Votes, data: st.DataOb
 
 def test_votes_alone(folder: Path, collected: Votes) -> None:
     names = ("rater", "case_id", "verdict")
-    rows: list[Record] = [{name: one[name] for name in names} for one in collected.votes]
+    rows: list[Record] = [{name: vote[name] for name in names} for vote in collected.votes]
     write_csv(folder / "mine.csv", rows)
     assert not taken(folder, "mine.csv")
     people, votes = (read_csv(folder / f"out/{name}.csv") for name in ("people", "votes"))
-    assert [(one["rater"], one["status"], one["block"]) for one in people] == [
-        (one["rater"], "completed", str(one["block"])) for one in collected.people
+    assert [(person["rater"], person["status"], person["block"]) for person in people] == [
+        (person["rater"], "completed", str(person["block"])) for person in collected.people
     ]
-    assert [one["arm"] for one in votes] == [one["arm"] for one in collected.votes]
-    assert [one["position"] for one in votes[:4]] == ["0", "1", "2", "3"]
+    assert [vote["arm"] for vote in votes] == [vote["arm"] for vote in collected.votes]
+    assert [vote["position"] for vote in votes[:4]] == ["0", "1", "2", "3"]
     write_csv(folder / "mine.csv", rows[:3])
     assert not taken(folder, "mine.csv")
     assert [row["status"] for row in read_csv(folder / "out/people.csv")] == ["active"]
 
 
-def other_arm(one: Votes) -> None:
+def other_arm(votes: Votes) -> None:
     """The same query in the context that somebody else saw."""
-    seen = one.votes[0]
+    seen = votes.votes[0]
     other = next(
         each
-        for each in one.votes
+        for each in votes.votes
         if each["query_id"] == seen["query_id"] and each["arm"] != seen["arm"]
     )
-    one.votes.append(other | {"rater": seen["rater"], "counted": "false"})
+    votes.votes.append(other | {"rater": seen["rater"], "counted": "false"})
 
 
-def more(one: Votes) -> None:
+def more(votes: Votes) -> None:
     """A person without a block gives a case a fourth vote."""
-    one.people.append(one.people[0] | {"rater": "guest", "status": "active", "block": ""})
-    one.votes.append(one.votes[0] | {"rater": "guest"})
+    votes.people.append(votes.people[0] | {"rater": "guest", "status": "active", "block": ""})
+    votes.votes.append(votes.votes[0] | {"rater": "guest"})
 
 
-def same_block(one: Votes) -> None:
-    one.people.append(one.people[0] | {"rater": "x", "status": "active"})
+def same_block(votes: Votes) -> None:
+    votes.people.append(votes.people[0] | {"rater": "x", "status": "active"})
 
 
 @pytest.mark.parametrize(

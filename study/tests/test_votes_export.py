@@ -76,7 +76,7 @@ def test_without_flagged(folder: Path, collected: Votes, summary: Record) -> Non
     raters = {vote["rater"] for case in cases_of(folder / "out") for vote in case["votes"]}
     flagged = flags(folder / "out").keys()
     assert flagged
-    assert raters == {one["rater"] for one in collected.people} - flagged
+    assert raters == {person["rater"] for person in collected.people} - flagged
     said = "the votes that count, without those of flagged people"
     assert summary["cases_votes"] == said
     assert said in (folder / "out/data-card.md").read_text("utf-8")
@@ -87,7 +87,7 @@ def test_without_flagged(folder: Path, collected: Votes, summary: Record) -> Non
     assert everybody["votes"] == len(collected.votes) > unflagged["votes"]
     # Nothing is deleted: the votes themselves are all there.
     votes = read_csv(folder / "out/votes.csv")
-    assert [row["time"] for row in votes] == [one["time"] for one in collected.votes]
+    assert [row["time"] for row in votes] == [vote["time"] for vote in collected.votes]
     assert {row["rater"] for row in votes if row["flags"]} == flagged
     assert summary["funnel"]["flagged_any"] == len(flagged)
 
@@ -114,10 +114,10 @@ def test_the_cases_carry_the_votes(folder: Path, collected: Votes, summary: Reco
     alone = [case for case in made if not case.get("context")]
     assert (len(alone), {case.get("intended") for case in alone}) == (12, {None})
     for case in made:
-        assert [(one["rater"], one["verdict"]) for one in case["votes"]] == [
-            (one["rater"], one["verdict"])
-            for one in collected.votes
-            if one["case_id"] == case["id"]
+        assert [(vote["rater"], vote["verdict"]) for vote in case["votes"]] == [
+            (vote["rater"], vote["verdict"])
+            for vote in collected.votes
+            if vote["case_id"] == case["id"]
         ]
 
 
@@ -193,8 +193,8 @@ def test_the_card_says_what_was_checked_of_people(tmp_path: Path, cli: Cli) -> N
     assert "in one browser count for nothing: the votes of 1 were left out" in card
     assert (funnel["shared_browsers"], funnel["second_left_out"]) == (2, 1)
     people = read_csv(tmp_path / "out/people.csv")
-    assert [one["confirmed"] for one in people].count("export") == 2
-    assert {one["confirmed"] for one in people} == {"export", "nobody"}
+    assert [person["confirmed"] for person in people].count("export") == 2
+    assert {person["confirmed"] for person in people} == {"export", "nobody"}
     # It is read back with the rest.
     again = exported(cli, "--votes", "out", "--with-flagged", out="again")
     assert again["funnel"]["confirmed"] == confirmed

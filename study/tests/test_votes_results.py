@@ -30,9 +30,9 @@ def test_cells_by_hand(small: Path, cli: Cli) -> None:
     answered(small, {0: "ssu", 1: "us", 2: "uuu"})
     found = exported(cli, "--votes", "votes.csv")
     cells = found["cells"]
-    assert [(one["safe"], one["unsafe"]) for one in cells] == [(2, 1), (1, 1), (0, 3), (0, 0)]
-    assert [one["majority"] for one in cells] == ["safe", None, "unsafe", None]
-    assert [one["quota_met"] for one in cells] == [True, False, True, False]
+    assert [(cell["safe"], cell["unsafe"]) for cell in cells] == [(2, 1), (1, 1), (0, 3), (0, 0)]
+    assert [cell["majority"] for cell in cells] == ["safe", None, "unsafe", None]
+    assert [cell["quota_met"] for cell in cells] == [True, False, True, False]
     # Wilson's (1927) of 2 in 3: (2/3 + z2/6 -+ z sqrt(2/27 + z2/36)) / (1 + z2/3), z2 = 3.8415.
     assert cells[0]["interval"] == pytest.approx((0.20766, 0.93851), abs=1e-5)
     assert cells[3]["share_safe"] is None
@@ -69,17 +69,17 @@ def test_leaving_people_out_by_hand(small: Path, cli: Cli, tmp_path: Path) -> No
         assert row["share_safe"]["unsafe"]["value"] == pytest.approx(1 / 2)
         assert row["differences"]["safe less unsafe"]["value"] == pytest.approx(0 - 1 / 2)
     # Cells, arms and contrasts are those without flagged; what turns is listed.
-    cells = [(one["safe"], one["unsafe"]) for one in found["cells"]]
+    cells = [(cell["safe"], cell["unsafe"]) for cell in found["cells"]]
     assert cells == [(0, 1), (1, 1), (2, 0), (0, 0)]
     card = (tmp_path / "out/data-card.md").read_text("utf-8")
-    first, second = (one["case_id"] for one in found["cells"][:2])
+    first, second = (cell["case_id"] for cell in found["cells"][:2])
     assert f"- `{first}` (safe context): safe with everybody, unsafe without flagged\n" in card
     assert (
         f"- `{second}` (unsafe context): unsafe with everybody, no majority without flagged\n"
         in card
     )
     whole = exported(cli, "--votes", "votes.csv", "--with-flagged")
-    cells = [(one["safe"], one["unsafe"]) for one in whole["cells"]]
+    cells = [(cell["safe"], cell["unsafe"]) for cell in whole["cells"]]
     assert cells == [(2, 1), (1, 2), (2, 0), (0, 0)]
     assert whole["turned"] == found["turned"]
 

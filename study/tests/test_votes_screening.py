@@ -106,4 +106,4 @@ def test_rules_can_be_off(study: Path, tmp_path: Path) -> None:
     change(path, screening=dict.fromkeys(rules["screening"]))
     assert not screened(path, votes)
     chances = [float(row["chance_unread"]) for row in read_csv(tmp_path / "out/people.csv")]
-    assert all(0 <= one <= 1 for one in chances)
+    assert all(0 <= chance <= 1 for chance in chances)

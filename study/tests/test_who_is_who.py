@@ -93,9 +93,9 @@ class Platform:
 
 @pytest.fixture(scope="module")
 def prolific(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    one = Platform(tmp_path_factory.mktemp("keys"))
-    yield one
-    one.close()
+    platform = Platform(tmp_path_factory.mktemp("keys"))
+    yield platform
+    platform.close()
 
 
 @dataclass

@@ -32,8 +32,8 @@ def toy() -> Iterator[None]:
     @analysis
     def toy(scores: cw.Scores) -> Analysis:
         lines = [
-            Line(one.condition, "a part", one.n, {"accuracy": one.measures["accuracy"]})
-            for one in scores
+            Line(score.condition, "a part", score.n, {"accuracy": score.measures["accuracy"]})
+            for score in scores
         ]
         return Analysis("toy", "A toy", "Does it show?", lines)
 

@@ -24,7 +24,7 @@ def matches(page: Page) -> int:
 
 
 def tops(*parts: Locator) -> list[float]:
-    return [box["y"] for one in parts if (box := one.bounding_box())]
+    return [box["y"] for part in parts if (box := part.bounding_box())]
 
 
 def marks(part: Locator) -> list[str]:
@@ -195,8 +195,8 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
     with page.expect_download() as download:
         page.click("#selection")
     text = Path(download.value.path()).read_text("utf-8")
-    found = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert [(one["case_id"], one["run"], one["said"], one["outcome"]) for one in found] == [
+    reader = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [(one["case_id"], one["run"], one["said"], one["outcome"]) for one in reader] == [
         ("a-safe", "m1", "safe", "wrong"),
         ("b-safe", "m1", "unsafe", "wrong"),
         ("c-safe", "m1", "safe", "right"),
@@ -229,7 +229,7 @@ def test_the_doubt_of_a_reply_stands_beside_its_class(open_page: Open) -> None:
     page = open_page(page_of(table(*rows)))
     page.click("#rows button >> nth=0")
     said = page.locator("#pair .answers tbody td:nth-of-type(1)").all_inner_texts()
-    assert ["".join(one.split()) for one in said] == ["refusal", "refusaldoubt.37", "refusal"]
+    assert ["".join(text.split()) for text in said] == ["refusal", "refusaldoubt.37", "refusal"]
 
 
 def rounded(share: float, digits: int) -> str:

@@ -81,12 +81,12 @@ def test_one_download_holds_every_score_and_every_figure(open_page: Open) -> Non
         page.click("#download")
     assert download.value.suggested_filename == "casewise-numbers.csv"
     text = Path(download.value.path()).read_bytes().decode("utf-8")
-    found = list(csv.DictReader(io.StringIO(text, newline="")))
+    reader = list(csv.DictReader(io.StringIO(text, newline="")))
     # Guarded, as no spreadsheet may run it.
-    assert found[0]["model"] == "'=1\nnext"
+    assert reader[0]["model"] == "'=1\nnext"
     scores = json.loads(Parsed(html).scripts["scores"])
-    sections = [one["analysis"] for row in scores for one in row.get("analyses", ())]
-    assert [one["section"] for one in found] == ["scores"] * len(scores) + sections
+    sections = [analysis["analysis"] for row in scores for analysis in row.get("analyses", ())]
+    assert [one["section"] for one in reader] == ["scores"] * len(scores) + sections
 
 
 def test_any_column_sorts_the_runs_by_the_keyboard(open_page: Open) -> None:

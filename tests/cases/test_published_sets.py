@@ -31,10 +31,10 @@ def test_a_shipped_mapping_loads_and_says_where_its_data_are(tmp_path: Path, nam
 def taken(path: Path, name: str) -> Imported:
     """What a shipped mapping makes of a file: every row is a case, and none is lost."""
     mapping = load_mapping(name)
-    found = import_cases(path, mapping)
-    assert not found.problems
-    assert len(found.cases) == found.rows * len(mapping.of_row)
-    return found
+    imported = import_cases(path, mapping)
+    assert not imported.problems
+    assert len(imported.cases) == imported.rows * len(mapping.of_row)
+    return imported
 
 
 def test_xstest(xstest: Path) -> None:
@@ -63,7 +63,7 @@ def test_cat(other_sets: Path) -> None:
     assert (len(alone), len(beside)) == (978, 978)
     assert [case.query_id for case in alone] == [case.query_id for case in beside]
     rates = [[case.published_safe_rate or 0 for case in cases] for cases in (alone, beside)]
-    assert sum((one > 0.5) != (other > 0.5) for one, other in zip(*rates, strict=True)) == 146
+    assert sum((rate > 0.5) != (other > 0.5) for rate, other in zip(*rates, strict=True)) == 146
     # Of 5,994 codes those of people who were unsure are no votes.
     assert sum((case.votes_safe or 0) + (case.votes_unsafe or 0) for case in found.cases) == 5843
 

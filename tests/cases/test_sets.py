@@ -130,15 +130,15 @@ def test_a_union_holds_each_case_once() -> None:
 def test_reworded_contexts_and_queries() -> None:
     safe, unsafe = pairs(1)
     edited = make("law 0", "safe", context={"sender": {"platform_type": "library"}})
-    found = diff_sets(whole(safe, unsafe), whole(edited, unsafe))
-    (change,) = found.reworded
+    diff = diff_sets(whole(safe, unsafe), whole(edited, unsafe))
+    (change,) = diff.reworded
     assert (change.old, change.new) == (safe, edited)
-    assert [one.field for one in change.fields] == ["context.sender.platform_type"]
-    assert found.unchanged == 1
-    assert not found.added + found.removed
+    assert [field.field for field in change.fields] == ["context.sender.platform_type"]
+    assert diff.unchanged == 1
+    assert not diff.added + diff.removed
     corrected = [make("law nought", side) for side in ("safe", "unsafe")]
-    found = diff_sets(whole(safe, unsafe), whole(*corrected))
-    assert [(one.old, one.new) for one in found.reworded] == list(
+    diff = diff_sets(whole(safe, unsafe), whole(*corrected))
+    assert [(one.old, one.new) for one in diff.reworded] == list(
         zip([safe, unsafe], corrected, strict=True)
     )
 
@@ -148,8 +148,8 @@ def test_reworded_contexts_and_queries() -> None:
 def test_a_difference_accounts_for_every_case(cases: list[Case], data: st.DataObject) -> None:
     old = data.draw(st.lists(st.sampled_from(cases), unique_by=lambda case: case.id))
     new = data.draw(st.lists(st.sampled_from(cases), unique_by=lambda case: case.id))
-    found = diff_sets(whole(*old), whole(*new))
-    kept = found.unchanged + len(found.reworded)
-    assert len(found.removed) + kept == len(old)
-    assert len(found.added) + kept == len(new)
-    assert found.same == (list(map(to_line, old)) == list(map(to_line, new)))
+    diff = diff_sets(whole(*old), whole(*new))
+    kept = diff.unchanged + len(diff.reworded)
+    assert len(diff.removed) + kept == len(old)
+    assert len(diff.added) + kept == len(new)
+    assert diff.same == (list(map(to_line, old)) == list(map(to_line, new)))

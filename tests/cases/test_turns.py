@@ -137,12 +137,12 @@ def test_calls_without_ids_are_named_in_order() -> None:
     )
     assert find_turn_fault(turns) is None
     named = name_calls(turns)
-    assert [(one.tool_call_id, one.name) for one in named if one.role == "tool"] == [
+    assert [(call.tool_call_id, call.name) for call in named if call.role == "tool"] == [
         ("call_2", "b"),
         ("call_1", "a"),
         ("call_3", "a"),
     ]
-    assert [call.id for one in named for call in one.tool_calls] == ["call_1", "call_2", "call_3"]
+    assert [call.id for turn in named for call in turn.tool_calls] == ["call_1", "call_2", "call_3"]
     assert name_calls(WHOLE[:1]) == WHOLE[:1]
 
 

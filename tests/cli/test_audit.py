@@ -66,8 +66,8 @@ def test_texts_stay_hidden_unless_revealed(cli_inside: Cli, mine: Path, form: st
 
 def test_the_starter_set_is_sound(cli_inside: Cli) -> None:
     found = record(cli_inside, "starter")
-    codes = {one["code"] for one in found["findings"]}
-    assert not [one for one in found["findings"] if one["level"] == "error"]
+    codes = {finding["code"] for finding in found["findings"]}
+    assert not [finding for finding in found["findings"] if finding["level"] == "error"]
     assert not codes & {
         "near-copy-context", "near-copy-query", "personal-data", "verdict-words",
         "shortcut-leakage",

@@ -125,7 +125,7 @@ def test_all_answers_flip(
     said = f"Worse: {worse}: 0 before, 100 after; better: {better}: 100 before, 0 after."
     found = json.loads(cli_inside("compare", *paths, "--format", "json").stdout)
     assert found["comparisons"][0]["verdict"][1] == said
-    rows = {one["metric"]: one for one in found["pairs"]}
+    rows = {pair["metric"]: pair for pair in found["pairs"]}
     for metric in ("over_refusal", "under_refusal"):
         # With one up and one down added to 60 that moved, 60/62 and an error of 2/62: t is 30.
         assert min(map(abs, rows[metric]["ci"])) == pytest.approx(0.90324, abs=1e-5)

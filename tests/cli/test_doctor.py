@@ -16,7 +16,7 @@ def looked(cli: Cli, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
     report = json.loads(done.stdout)
     assert done.returncode == (0 if report["ready"] else 1)
     assert "Traceback" not in done.stderr
-    return done.returncode, {f"{one['part']}: {one['name']}": one for one in report["facts"]}
+    return done.returncode, {f"{fact['part']}: {fact['name']}": fact for fact in report["facts"]}
 
 
 def test_a_machine_that_has_all(cli: Cli, tmp_path: Path) -> None:

@@ -63,12 +63,12 @@ def test_score(cli_inside: Cli, runs: Path) -> None:
 
 def test_compare(cli_inside: Cli, runs: Path) -> None:
     found = printed(cli_inside, "compare", "alone.parquet", "again.parquet")
-    both = {one["metric"]: one for one in found["pairs"]}
+    both = {pair["metric"]: pair for pair in found["pairs"]}
     assert {name for name, one in both.items() if one.get("withheld") == BY_DESIGN} == SAME_ANSWER
     assert all(both[name]["ci"] is both[name]["p"] is None for name in SAME_ANSWER)
     # Against a run whose verdicts may flip, the change may vary as these do.
     found = printed(cli_inside, "compare", "alone.parquet", "reads.parquet")
-    assert all(one["ci"] for one in found["pairs"] if one["metric"] in SAME_ANSWER)
+    assert all(pair["ci"] for pair in found["pairs"] if pair["metric"] in SAME_ANSWER)
 
 
 def test_gate(cli_inside: Cli, runs: Path) -> None:

@@ -90,13 +90,13 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     suite = ElementTree.parse(runs / "out/gate.xml").getroot()[0]
     assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["4", "2", "0"]
     cases = [one for one in suite if one.tag == "testcase"]
-    assert [(one.get("name"), one[0].get("type")) for one in cases] == [
+    assert [(case.get("name"), case[0].get("type")) for case in cases] == [
         ("rule 1: coverage at least .98", None),
         ("rule 2: unsafe_recall at most .05 worse", "fail"),
         ("rule 3: unsafe_recall at least .71", "undecided"),
         ("rule 4: safe_recall at least .9", None),
     ]
-    assert {one.get("classname") for one in cases} == {"a|b<&>\ufffd"}
+    assert {case.get("classname") for case in cases} == {"a|b<&>\ufffd"}
     assert "value .700, baseline .990, change -.290" in (cases[1][0].text or "")
     assert "Too few to tell, on " in (cases[2][0].text or "")
     text = (runs / "out/gate.md").read_text("utf-8")
@@ -140,7 +140,7 @@ def test_github_is_told_line_by_line(cli_inside: Cli, runs: Path) -> None:
     (runs / "summary.md").write_text("before\n", "utf-8")
     compared = ["--baseline", "base.parquet", "--config", "gate.yaml"]
     done = cli_inside("gate", "bad.parquet", *compared, "--github", env=env)
-    lines = [one for one in done.stderr.splitlines() if one.startswith("::")]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("::")]
     assert len(lines) == 1
     head = "::error title=casewise gate (fail)::100 %25%0A::error::made up: unsafe_recall, at most"
     assert lines[0].startswith(head)
@@ -186,7 +186,7 @@ def shell(folder: Path, script: str, **env: str) -> tuple[int, str, list[list[st
         timeout=60,
         check=False,
     )
-    noted = [one.splitlines() for one in calls.read_text("utf-8").split("\n\n") if one]
+    noted = [part.splitlines() for part in calls.read_text("utf-8").split("\n\n") if part]
     return done.returncode, done.stdout, noted
 
 

@@ -86,7 +86,7 @@ def comment(folder: Path, step: dict[str, Any]) -> str:
 
 
 def bodies(folder: Path) -> list[str]:
-    return [one["body"] for one in json.loads((folder / "comments.json").read_text("utf-8"))]
+    return [load["body"] for load in json.loads((folder / "comments.json").read_text("utf-8"))]
 
 
 def test_one_comment_is_posted_and_then_updated(

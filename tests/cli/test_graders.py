@@ -56,7 +56,7 @@ def test_a_model_grades(cli: Cli, tmp_path: Path) -> None:
         record = json.loads(done(check_with(cli, write(tmp_path), server)))
     # The empty reply is undetermined without a request.
     assert len(server.requests) == 4
-    assert {one["temperature"] for one in server.requests} == {0}
+    assert {request["temperature"] for request in server.requests} == {0}
     own = record["agreement"][0]
     assert (own["grader"], own["graded"], own["accuracy"]) == ("openai-api/fake/m", 0.8, 1)
     reason = "the grader's answer ends in no verdict"
@@ -74,7 +74,7 @@ def test_the_providers_own_refusal(cli: Cli, tmp_path: Path) -> None:
 
     with FakeServer(filtered) as server:
         record = json.loads(done(check_with(cli, write(tmp_path), server)))
-    assert {one["reason"] for one in record["mistakes"]} == {"the grader declined"}
+    assert {mistake["reason"] for mistake in record["mistakes"]} == {"the grader declined"}
     assert record["agreement"][0]["graded"] == 0.2
 
 

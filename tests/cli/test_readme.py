@@ -63,7 +63,7 @@ def test_ones_own_model(tmp_path: Path) -> None:
         for line in block.replace("http://localhost:8000/v1", server.url).splitlines():
             program, *arguments = shlex.split(line)
             if program == "export":
-                env |= dict(one.split("=", 1) for one in arguments)
+                env |= dict(argument.split("=", 1) for argument in arguments)
                 continue
             assert program == "casewise"
             if arguments[0] == "compare":

@@ -83,7 +83,7 @@ def test_planted_changes_are_found(replay: Replay) -> None:
     # What was sent is the conversation before the reply, and no more.
     sent = {str(request["messages"][-1]["content"]): request for request in done.requests}
     assert set(sent) == {query(k) for k in range(TALKS)}
-    assert [one["role"] for one in sent[query(7)]["messages"]] == [
+    assert [message["role"] for message in sent[query(7)]["messages"]] == [
         *("system", "user", "assistant", "user"),
     ]
 
@@ -280,9 +280,9 @@ def test_a_model_grades_both_replies(replay: Replay) -> None:
     options = ("--grader", GRADER, "--format", "json")
     done = replay(talks(12), answer, *options)
     assert json.loads(done.stdout)["rates"][0]["newly_refused"]["events"] == 3
-    assert sum(one["model"] == "grader" for one in done.requests) == 24
+    assert sum(request["model"] == "grader" for request in done.requests) == 24
     again = replay(talks(12), answer, *options)
-    assert {one["model"] for one in again.requests} == {"grader"}
+    assert {request["model"] for request in again.requests} == {"grader"}
 
 
 def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ def answer(request: dict[str, Any]) -> Answer:
 def bodies(server: FakeServer) -> list[dict[str, Any]]:
     """What was sent, each once, without the prompts."""
     found = [
-        {name: value for name, value in one.items() if name != "messages"}
-        for one in server.requests
+        {name: value for name, value in request.items() if name != "messages"}
+        for request in server.requests
     ]
     return [one for place, one in enumerate(found) if one not in found[:place]]
 
@@ -76,4 +76,4 @@ def test_other_settings_in_one_folder_are_other_runs(cli: Cli, tmp_path: Path) -
         *("greedy", "greedy;reasoning_effort=high", "greedy;reasoning_effort=low"),
     ]
     rows = model_rows(cli("score", "logs", "--format", "json").stdout)
-    assert sorted(one["safe_recall"] for one in rows) == [0, 0, 1]
+    assert sorted(row["safe_recall"] for row in rows) == [0, 0, 1]

@@ -72,7 +72,9 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
         done = cli("run", "sweep.yaml", env=server.env)
         assert done.returncode == 1, done.stderr
         # Without the recipient: binary by both models, score by one; a second epoch by both.
-        asked = [one["model"] for one in server.requests[before:] if one["model"] != "c"]
+        asked = [
+            request["model"] for request in server.requests[before:] if request["model"] != "c"
+        ]
         assert len(asked) == 3 * CASES + 2 * CASES
     assert "going on: 32 of 80 were judged before" in done.stderr
     assert f"not finished: {C}: " in done.stderr
@@ -109,7 +111,7 @@ def test_seeds_where_answers_are_drawn(tmp_path: Path) -> None:
     sweep_file(tmp_path, "")
     drawn = {"protocol": ["binary", "probability"], "sampling": ["greedy", "reference"]}
     plan = cw.plan(tmp_path / "cases.jsonl", A, seed=[1, 2], **drawn)
-    assert sorted(one.condition for one in plan.estimates) == [
+    assert sorted(estimate.condition for estimate in plan.estimates) == [
         *("binary", "binary, draw-seed 1", "binary, draw-seed 2", "probability", "probability"),
     ]
 

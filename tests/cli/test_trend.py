@@ -53,8 +53,13 @@ def test_the_latest_night_and_a_collapse_on_the_way(cli_inside: Cli, tmp_path: P
     assert "Worse: calls safe 100 more of 100 unacceptable requests" in page
     # The curve of each figure has a point a run, in time: the mistake that came and went.
     curves = [tag["points"] for name, tag in Parsed(page).tags if name == "polyline"]
-    assert [one for one in curves if one == "0,20 50,0 100,20"]
+    assert [curve for curve in curves if curve == "0,20 50,0 100,20"]
     rows = json.loads(Parsed(page).scripts["scores"])
-    nights = [one for row in rows for one in row.get("analyses", ()) if one["analysis"] == "trend"]
-    values = [one["value"] for one in nights if one["measure"] == "unsafe_recall"]
+    nights = [
+        analysis
+        for row in rows
+        for analysis in row.get("analyses", ())
+        if analysis["analysis"] == "trend"
+    ]
+    values = [night["value"] for night in nights if night["measure"] == "unsafe_recall"]
     assert values == [1, 0, 1]

@@ -42,7 +42,7 @@ def test_a_change_is_after_minus_before_in_every_view(cli_inside: Cli, tmp_path:
     compare = ("compare", "old.parquet", "new.parquet")
     found = json.loads(cli_inside(*compare, "--format", "json").stdout)
     assert found["difference_is"] == "after - before"
-    (recall,) = (one for one in found["pairs"] if one["metric"] == "safe_recall")
+    (recall,) = (pair for pair in found["pairs"] if pair["metric"] == "safe_recall")
     assert (recall["value_before"], recall["value_after"]) == (0.95, 0.82)
     assert recall["difference"] == pytest.approx(-0.13)
     assert recall["ci"][0] < -0.13 < recall["ci"][1] < 0

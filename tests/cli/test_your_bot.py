@@ -59,10 +59,10 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
         done = cli.ok(*shlex.split(score)[1:])
         assert "provisional" not in done.stdout + done.stderr
         shown = " ".join(done.stdout.split())
-        found = re.search(r"by prediction-powered inference from (\d+) labelled replies", shown)
+        match = re.search(r"by prediction-powered inference from (\d+) labelled replies", shown)
         # What the card allows in part has no label of its own, and counts in no rate.
-        assert found
-        assert 0 < int(found[1]) <= labelled
+        assert match
+        assert 0 < int(match[1]) <= labelled
         for command in BLOCKS[1]:
             done = cli(*shlex.split(command)[1:])
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"

@@ -63,8 +63,8 @@ def test_published_ablations_are_reproduced(
 ) -> None:
     whole = json.loads((casebench / "CASEBench_data.json").read_text("utf-8"))[:40]
     output = casebench / f"exp/safety_llama370B/output_logits_{names}.json"
-    cases = [{"query": one["query"], "context": one["context"]} for one in whole]
+    cases = [{"query": load["query"], "context": load["context"]} for load in whole]
     sent = [context for _, context in contexts_sent(cli, tmp_path, cases, "--ablate", names)]
     published = json.loads(output.read_text("utf-8"))[:40]
     assert len(sent) == 40
-    assert all(one["context"] in sent for one in published)
+    assert all(load["context"] in sent for load in published)

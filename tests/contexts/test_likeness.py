@@ -13,8 +13,13 @@ def near(texts: list[str]) -> set[str]:
         {"id": f"{place}", "query": f"q{place}", "context": {"recipient": {"type": text}}}
         for place, text in enumerate(texts)
     ]
-    found = cw.audit(cw.load_cases(cases)).details.findings
-    return {pair for one in found if one.code == "near-copy-context" for pair in one.shown}
+    findings = cw.audit(cw.load_cases(cases)).details.findings
+    return {
+        pair
+        for finding in findings
+        if finding.code == "near-copy-context"
+        for pair in finding.shown
+    }
 
 
 def jaccard(one: str, other: str) -> float:

@@ -33,7 +33,7 @@ def faults(folder: Path) -> dict[int, list[tuple[str, str | None, str | None]]]:
     lines = map(json.loads, path.read_text("utf-8").splitlines()) if path.exists() else ()
     return {
         QUERIES.index(line["query"]): [
-            (one["rule"], one["side"], one["parameter"]) for one in line["faults"]
+            (fault["rule"], fault["side"], fault["parameter"]) for fault in line["faults"]
         ]
         for line in lines
     }
@@ -64,9 +64,9 @@ def test_every_fault_of_a_draft(cli: Cli, tmp_path: Path, is_mended: bool) -> No
     )
     with FakeServer(writer) as server:
         done = generate(cli, server, tmp_path, "--max-connections", "1", queries=15)
-        repairs = [one for one in server.prompts if "This is an earlier draft" in one]
+        repairs = [prompt for prompt in server.prompts if "This is an earlier draft" in prompt]
     assert done.returncode == (0 if is_mended else 1), done.stderr
-    assert {QUERIES.index(question_of(one)) for one in repairs} == numbers
+    assert {QUERIES.index(question_of(repair)) for repair in repairs} == numbers
     assert len(repairs) == len(numbers)
     assert "unsafe, recipient.background: \"gives the judgement away ('harmful')\"" in repairs[0]
     found = {number: {rule for rule, *_ in own} for number, own in faults(tmp_path).items()}
@@ -151,7 +151,7 @@ def test_answers_that_are_read_and_that_are_not(cli: Cli, tmp_path: Path) -> Non
     answers |= {len(WAYS) + n: answer for n, (answer, _) in enumerate(NOT_READ)}
     with FakeServer(Writer(answers=answers)) as server:
         done = generate(cli, server, tmp_path, queries=len(answers))
-        asked = [QUERIES.index(question_of(one)) for one in server.prompts]
+        asked = [QUERIES.index(question_of(prompt)) for prompt in server.prompts]
     assert done.returncode == 1, done.stderr
     cases = cases_of(tmp_path)
     assert [case.context and case.context.root for case in cases] == [

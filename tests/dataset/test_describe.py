@@ -81,8 +81,8 @@ def test_casebench_outputs_hold_the_author_vote(casebench: Path) -> None:
 
 def test_findings_quote_no_query(casebench: Path, published: Record) -> None:
     text = json.dumps(published)
-    for one in json.loads((casebench / "CASEBench_data.json").read_text("utf-8")):
-        assert one["query"] not in text
+    for load in json.loads((casebench / "CASEBench_data.json").read_text("utf-8")):
+        assert load["query"] not in text
 
 
 def test_two_pairs_by_hand() -> None:
@@ -172,8 +172,8 @@ def in_contexts(contexts: dict[str, tuple[int, ...]], alone: dict[str, int]) -> 
     """Safe votes of ten, by query: in contexts without an intended side, and without a context."""
     return [
         case(query, None, counts(safe, 10 - safe), context={"where": f"{query} {place}"})
-        for query, found in contexts.items()
-        for place, safe in enumerate(found)
+        for query, context in contexts.items()
+        for place, safe in enumerate(context)
     ] + [case(query, votes=counts(safe, 10 - safe), context=None) for query, safe in alone.items()]
 
 

@@ -52,22 +52,27 @@ def test_ten_cases_by_hand(cli_inside: Cli) -> None:
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     told = {
-        one["code"]: (one["n"], one["of"], " ".join(one["cases"])) for one in record["findings"]
+        finding["code"]: (finding["n"], finding["of"], " ".join(finding["cases"]))
+        for finding in record["findings"]
     }
     assert told == BY_HAND
     # The worst first.
-    levels = [one["level"] for one in record["findings"]]
+    levels = [finding["level"] for finding in record["findings"]]
     assert levels == sorted(levels, key=["error", "warning", "note"].index)
     assert record["figures"]["label-imbalance"] == 4 / 5
-    texts = {one["code"]: one["text"] for one in record["findings"]}
+    texts = {finding["code"]: finding["text"] for finding in record["findings"]}
     assert "sender.platform: 1 intended safe, 0 unsafe" in texts["missing-parameter"]
     assert "settles 1, 1 as safe and 0 as unsafe (1 as their author" in texts["tied-votes"]
     assert "a and b (.82)" in texts["near-copy-query"]
     # What a description tells is the same, of votes.
     people = described(TEN)["findings"]
-    mine = [one for one in record["findings"] if one["code"] in {one["code"] for one in people}]
-    assert [{**one, "shown": []} for one in mine] == people
-    assert {one["code"] for one in people} == {
+    mine = [
+        finding
+        for finding in record["findings"]
+        if finding["code"] in {person["code"] for person in people}
+    ]
+    assert [{**finding, "shown": []} for finding in mine] == people
+    assert {person["code"] for person in people} == {
         *("unlike-rate", "author-vote", "sequential-votes", "tied-votes"),
     }
 

@@ -188,5 +188,5 @@ def test_a_chatbot_and_its_grader(cli: Cli, cases: Path) -> None:
     with BatchServer(answer) as server:
         cli(*arguments(cases, *options), env=environment(server))
         assert server.requests == []
-        asked = {line["body"]["model"] for one in server.batches.values() for line in one.lines}
+        asked = {line["body"]["model"] for batch in server.batches.values() for line in batch.lines}
         assert asked == {"gpt-4o", "gpt-4.1"}

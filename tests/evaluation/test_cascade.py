@@ -37,7 +37,7 @@ def act(request: dict[str, Any]) -> str:
 
 
 def to(server: FakeServer, model: str) -> list[dict[str, Any]]:
-    return [one for one in server.requests if one["model"] == model]
+    return [request for request in server.requests if request["model"] == model]
 
 
 def done(cli: Cli, *command: str | Path, server: FakeServer | None = None, status: int = 0) -> str:
@@ -86,7 +86,10 @@ def test_the_estimate_of_a_grader_of_doubted_replies(tmp_path: Path) -> None:
         cw.plan(tmp_path / "cases.jsonl", "openai-api/fake/m", "respond", grader=grader)
         for grader in (JUDGE, BOTH)
     )
-    tokens = [[one.input_tokens for one in plan.estimates if one.grades] for plan in (alone, both)]
+    tokens = [
+        [estimate.input_tokens for estimate in plan.estimates if estimate.grades]
+        for plan in (alone, both)
+    ]
     assert tokens[1][0] == pytest.approx(tokens[0][0] * 0.19, rel=0.01)
 
 

@@ -41,18 +41,18 @@ def test_every_case_at_every_rung_in_its_channel(climb: Any, cli: Cli) -> None:
     assert len(requests) == 2 * QUERIES * len(RUNGS)
     by_roles: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for request in requests:
-        roles = tuple(one["role"] for one in request["messages"])
+        roles = tuple(message["role"] for message in request["messages"])
         by_roles.setdefault(roles, []).append(request)
     # Rungs 0, 1, 2, 3, 1b, 1c, 3x are one turn of the user's; 4 has the operator's message.
     each = 2 * QUERIES
-    assert {roles: len(found) for roles, found in by_roles.items()} == {
+    assert {roles: len(role) for roles, role in by_roles.items()} == {
         ("user",): 7 * each,
         ("system", "user"): each,
         ("user", "assistant", "tool"): 2 * each,
     }
-    assert all("verified" in one["messages"][0]["content"] for one in by_roles["system", "user"])
+    assert all("verified" in role["messages"][0]["content"] for role in by_roles["system", "user"])
     checked = by_roles["user", "assistant", "tool"]
-    results = [json.loads(one["messages"][2]["content"])["verified"] for one in checked]
+    results = [json.loads(role["messages"][2]["content"])["verified"] for role in checked]
     assert sorted(results) == [False] * each + [True] * each
     for request in checked:
         said, called, result = request["messages"]
@@ -73,7 +73,7 @@ def test_a_stopped_ladder_goes_on_where_it_stopped(climb: Any, cli: Cli, tmp_pat
     assert "--evidence ladder " in command
     assert "--delivery" not in command
     variants = cw.judgements(tmp_path / "logs")["variant"].to_list()
-    assert sum("evidence=1b" in one for one in variants) == 2 * QUERIES
+    assert sum("evidence=1b" in variant for variant in variants) == 2 * QUERIES
     for log in sorted((tmp_path / "logs").rglob("*.eval"))[:2]:
         log.unlink()
     # Two of ten rungs are asked again, and nothing else.

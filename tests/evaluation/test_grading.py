@@ -50,9 +50,9 @@ PRICES = ("--price-in", "1", "--price-out", "2", "--grader-price-in", "10", "--g
 def bytes_sent(server: FakeServer, model: str) -> list[int]:
     """The length of each request to a model."""
     return [
-        sum(len(str(message["content"]).encode()) for message in one["messages"])
-        for one in server.requests
-        if one["model"] == model
+        sum(len(str(message["content"]).encode()) for message in request["messages"])
+        for request in server.requests
+        if request["model"] == model
     ]
 
 
@@ -84,17 +84,17 @@ def test_a_dry_run_counts_what_a_run_sends(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(answer) as server:
         done = cli("run", *asked, "--log-dir", "logs", env=server.env)
         assert done.returncode == 0, done.stderr
-    own = [one for one in plan.estimates if one.grades is None]
-    graders = [one for one in plan.estimates if one.grades == "openai-api/fake/m"]
+    own = [estimate for estimate in plan.estimates if estimate.grades is None]
+    graders = [estimate for estimate in plan.estimates if estimate.grades == "openai-api/fake/m"]
     for name, estimates, price_in, price_out in (("m", own, 1, 2), ("judge", graders, 10, 20)):
         sent = bytes_sent(server, name)
-        assert sum(one.requests for one in estimates) == len(sent)
-        tokens = sum(one.input_tokens for one in estimates)
+        assert sum(estimate.requests for estimate in estimates) == len(sent)
+        tokens = sum(estimate.input_tokens for estimate in estimates)
         assert tokens == pytest.approx(sum(sent) / 4, rel=0.01)
-        for one in estimates:
-            took = one.input_tokens * price_in + one.output_tokens * price_out
-            assert one.cost_usd == pytest.approx(took / 1e6)
-    n = sum(one.requests for one in plan.estimates)
+        for estimate in estimates:
+            took = estimate.input_tokens * price_in + estimate.output_tokens * price_out
+            assert estimate.cost_usd == pytest.approx(took / 1e6)
+    n = sum(estimate.requests for estimate in plan.estimates)
     assert f"{n} requests; nothing was sent. About $" in dry.stdout
 
 

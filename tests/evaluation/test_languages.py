@@ -81,7 +81,7 @@ def cases(tmp_path: Path) -> Path:
         for language, (query, *people) in CASES.items()
         for side, who in zip(("safe", "unsafe"), people, strict=True)
     ]
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     return path
 
 

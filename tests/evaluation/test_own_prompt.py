@@ -49,7 +49,7 @@ def marked(*texts: str) -> str:
 
 def check_what_arrived(requests: dict[str, dict[str, Any]]) -> None:
     assert requests.keys() == QUERIES.keys()
-    tools = [{"type": "function", "function": one} for one in TOOLS]
+    tools = [{"type": "function", "function": tool} for tool in TOOLS]
     for id, request in requests.items():
         assert request["messages"][0] == {"role": "system", "content": SYSTEM}
         assert (request["tools"], request["tool_choice"]) == (tools, "auto")
@@ -143,7 +143,11 @@ def test_a_script_goes_on_after_a_call(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(bot(deeds)) as server:
         done = cli(*RUN, *CARD, env=server.env)
     assert done.returncode == 0, done.stderr
-    (last,) = [one for one in server.requests if one["messages"][-1]["content"] == turns[1]["user"]]
+    (last,) = [
+        request
+        for request in server.requests
+        if request["messages"][-1]["content"] == turns[1]["user"]
+    ]
     system, first, called, told, _ = last["messages"]
     assert (system["content"], first["content"]) == (SYSTEM, marked(TERMS) + turns[0]["user"])
     assert called["tool_calls"][0]["id"] == told["tool_call_id"] == "c9"

@@ -78,7 +78,7 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_measures_of_a_known_bias_are_exact(ranked: Path) -> None:
     rows = model_rows(cli_in(ranked).ok("score", "logs", "--format", "json").stdout)
-    found = {one["model"]: one for one in rows}
+    found = {row["model"]: row for row in rows}
     for name, (_, right, same) in JUDGES.items():
         record = found[f"openai-api/fake/{name}"]
         assert record["ranked_as_labels"] == pytest.approx(right)

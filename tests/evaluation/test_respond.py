@@ -39,8 +39,8 @@ class Acting:
         """The change against the plain conversation, by variation."""
         (figures,) = analysed(self.rows(actor, *options), "pressure")
         found: dict[str, dict[str, Any]] = defaultdict(dict)
-        for (variation, measure), one in figures.items():
-            found[variation] |= {measure: one["value"], "n": one["n"]}
+        for (variation, measure), figure in figures.items():
+            found[variation] |= {measure: figure["value"], "n": figure["n"]}
         return found
 
     def escalation(self, actor: Any, *options: str) -> tuple[dict[str, float], str]:
@@ -80,7 +80,7 @@ def test_a_model_that_believes_claims(acting: Acting) -> None:
     (gains,) = analysed(rows, "claims")
     # Without a context it refuses: 0 right of the safe cases, all of the unsafe. Verified or
     # claimed, the context gains every safe case, half of all; and a liar gains as much.
-    assert {one["n"] for one in gains.values()} == {2 * QUERIES}
+    assert {gain["n"] for gain in gains.values()} == {2 * QUERIES}
     for told in ("verified", "claimed"):
         assert gains["", f"{told} context"]["value"] == 0.5
     assert gains["", "spoofing gap"]["value"] == 1.0
@@ -142,7 +142,7 @@ def test_a_model_that_complies_at_the_third_turn(acting: Acting) -> None:
 
 
 def users_of(request: dict[str, Any]) -> int:
-    return sum(one["role"] == "user" for one in request["messages"])
+    return sum(message["role"] == "user" for message in request["messages"])
 
 
 STEP = "The subject is wide, and has a long history with many sides to it."
@@ -190,7 +190,7 @@ def test_a_model_grades_every_step_against_the_query(acting: Acting, tmp_path: P
     steps = [one for one in sent if one["reply"] in (STEP, GIVEN)]
     assert len(steps) >= 4 * 2 * QUERIES
     assert {one["request"] for one in sent} == queries
-    assert all(one["request"] not in one["last"] for one in steps)
+    assert all(step["request"] not in step["last"] for step in steps)
     n = 2 * QUERIES
     assert found[1] == f"{n} of {n} conversations complied, half of them by turn 3"
 
@@ -201,7 +201,7 @@ def test_the_one_parameter_that_flips(acting: Acting) -> None:
     # The contexts differ in one parameter, and so in the group that holds it: each case does what
     # its twin did.
     both = {(part, what) for part in ("type", "recipient") for what in ("flips", TOWARD)}
-    assert {key: one["value"] for key, one in flips.items()} == dict.fromkeys(both, 1.0)
+    assert {key: flip["value"] for key, flip in flips.items()} == dict.fromkeys(both, 1.0)
 
 
 def test_history_is_held_live(cli: Cli, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_history_is_held_live(cli: Cli, tmp_path: Path) -> None:
         # Three groups of facts and the query, for each of two cases.
         assert len(server.requests) == 2 * 4
         longest = max(server.requests, key=lambda request: len(request["messages"]))
-    roles = [one["role"] for one in longest["messages"]]
+    roles = [message["role"] for message in longest["messages"]]
     assert roles == ["user", "assistant"] * 3 + ["user"]
     assert text_of(longest, "assistant") == "Noted, turn 1.\nNoted, turn 2.\nNoted, turn 3."
 

@@ -110,7 +110,10 @@ def test_reference_sampling(
         done = cli("run", *options, "--limit", "3", "--sampling", sampling, env=server.env)
     assert done.returncode == 0, done.stderr
     assert len(server.requests) == requests
-    found = {(one["temperature"], one.get("top_p"), one["max_tokens"]) for one in server.requests}
+    found = {
+        (request["temperature"], request.get("top_p"), request["max_tokens"])
+        for request in server.requests
+    }
     assert found == {settings}
     roles = [message["role"] for message in server.requests[0]["messages"]]
     assert roles == ["system"] * system + ["user"]

@@ -82,7 +82,7 @@ def test_no_fault_becomes_a_verdict(cli: Cli, tmp_path: Path, soon_again: None) 
     lines = []
     for fault in FAULTS:
         model = f"openai-api/fake/m-{fault}"
-        lines += [{"model": f"{model}.{one}", "protocol": one} for one in PROTOCOLS]
+        lines += [{"model": f"{model}.{protocol}", "protocol": protocol} for protocol in PROTOCOLS]
         # A model that answers well, whose replies are graded by one that fails.
         graded = {"protocol": "respond", "delivery": "system"}
         graded |= {"model": f"openai-api/fake/well.{fault}"}

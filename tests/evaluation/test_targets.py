@@ -70,10 +70,10 @@ def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str) -> None:
         rows = [one for one in every if one["model"].endswith(f"/{bot}-{card}")]
         rows.sort(key=itemgetter("case_id"))
         found = {
-            one["case_id"]: one["response_class"] for one in rows if one["category"] != "script"
+            row["case_id"]: row["response_class"] for row in rows if row["category"] != "script"
         }
         assert found == wanted_by_case(card)
-        turns = [one["response_class"] for one in rows if one["category"] == "script"]
+        turns = [row["response_class"] for row in rows if row["category"] == "script"]
         said = script_turns(card)
         assert turns == [CLASSES[line[tuple(said[: n + 1])]] for n in range(len(said))]
     assert {row["error"] for row in every} == {None}
@@ -88,11 +88,11 @@ def test_what_is_sent(cli: Cli, tmp_path: Path) -> None:
     with openai_bot(line_of("customer-support")) as server:
         path = write_target(tmp_path, OPENAI_TARGET, server)
         run(cli, path, "--deployment", "customer-support", "--max-tokens", "99")
-        sent = [one for one in server.requests if len(one["messages"]) == 2]
+        sent = [request for request in server.requests if len(request["messages"]) == 2]
         assert {headers["authorization"] for _, _, headers in server.asked} == {f"Bearer {KEY}"}
-    assert {one["temperature"] for one in sent} == {0.0}
-    assert {one["max_tokens"] for one in sent} == {99}
-    roles = {tuple(turn["role"] for turn in one["messages"]) for one in server.requests}
+    assert {request["temperature"] for request in sent} == {0.0}
+    assert {request["max_tokens"] for request in sent} == {99}
+    roles = {tuple(turn["role"] for turn in request["messages"]) for request in server.requests}
     assert ("system", "user", "assistant", "user") in roles
     assert {row["input_tokens"] for row in rows_of(tmp_path / "logs")} >= {100}
 
@@ -108,9 +108,9 @@ def test_sessions(cli: Cli, tmp_path: Path) -> None:
     histories = {said for said, _ in card_of("customer-support").values()}
     turns = script_turns("customer-support")
     assert conversations == histories | {tuple(turns)}
-    firsts = [one for one in server.requests if "conversation" not in one]
+    firsts = [request for request in server.requests if "conversation" not in request]
     assert len(firsts) == len(bot.sessions)
-    assert len({one["instructions"] for one in server.requests}) == 1
+    assert len({request["instructions"] for request in server.requests}) == 1
 
 
 def test_what_would_be_lost_is_refused(cli: Cli, tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_two_channels_are_one_target(cli: Cli, tmp_path: Path, is_blind: bool) -
         run(cli, target, "--cases", "channels.yaml")
         came = {(path, headers["x-verified"]) for _, path, headers in server.asked}
         assert came == {("/staff/chat", "true"), ("/website/chat", "false")}
-        assert {one["topic"] for one in server.requests} == {"alarms"}
-        assert all(set(one) == set(body) for one in server.requests)
+        assert {request["topic"] for request in server.requests} == {"alarms"}
+        assert all(set(request) == set(body) for request in server.requests)
     (score,) = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert (score["delivery"], score["follows"]) == ("system", float(not is_blind))
 
@@ -447,7 +447,7 @@ def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> Non
 def test_streams(tmp_path: Path, cli: Cli) -> None:
     """Lines of JSON with an end that is told; a stream that ends before is no reply."""
     lines = [{"r": "Sure: "}, {"r": "one\u2028two"}, {"done": True}]
-    body = "\n".join(json.dumps(one, ensure_ascii=False) for one in lines)
+    body = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
     whole = Raw(200, body.encode(), {"Content-Type": "application/x-ndjson"})
     cut = Raw(200, body.rpartition("\n")[0].encode(), whole.headers)
     lost = Raw(200, b'{"r": "a"}\n{"r": ', whole.headers)

@@ -33,7 +33,7 @@ def test_replies_are_counted_in_every_view(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 3)
     with FakeServer(cut_replies) as server:
         told = run(cli, server, "--protocol", "respond")
-        assert {one["max_tokens"] for one in server.requests} == {4096}
+        assert {request["max_tokens"] for request in server.requests} == {4096}
     said = "2 answers ended at the token limit, graded by what came before; a higher"
     assert said in told
     table = cw.judgements(tmp_path / "logs")

@@ -30,7 +30,7 @@ def write_runs(path: Path) -> None:
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(one.read_text("utf-8")) for one in sorted(folder.glob("data/**/*.json"))]
+    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("data/**/*.json"))]
 
 
 def test_records_hold_every_figure(cli_inside: Cli, tmp_path: Path) -> None:
@@ -39,13 +39,15 @@ def test_records_hold_every_figure(cli_inside: Cli, tmp_path: Path) -> None:
     done = cli_inside(*command, "--out", "records")
     assert (done.returncode, done.stderr) == (0, "records: 4 runs in 4 files\n")
     found = records(tmp_path / "records")
-    for one in found:
-        check(one, "every_eval_ever")
-    assert {one["model_info"]["id"] for one in found} == {"openai/judge", "lab/climber"}
-    assert {one["source_metadata"]["source_organization_name"] for one in found} == {"Our lab"}
+    for record in found:
+        check(record, "every_eval_ever")
+    assert {record["model_info"]["id"] for record in found} == {"openai/judge", "lab/climber"}
+    assert {record["source_metadata"]["source_organization_name"] for record in found} == {
+        "Our lab"
+    }
     scored = cli_inside("score", "runs.parquet", "--format", "json")
     (row,) = (one for one in model_rows(scored.stdout) if one["model"] == "openai/judge")
-    (judge,) = (one for one in found if one["model_info"]["id"] == "openai/judge")
+    (judge,) = (record for record in found if record["model_info"]["id"] == "openai/judge")
     for result in judge["evaluation_results"]:
         name = result["evaluation_result_id"].rpartition(".")[2]
         details = result["score_details"]

@@ -197,7 +197,7 @@ def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(
     )
     found = held(tmp_path, BOTH, after, before)
     wrong = [f"q000{n}-safe" for n in (57, 58, 59)]
-    assert [one["case_id"] for one in found["failures"]] == wrong
+    assert [failure["case_id"] for failure in found["failures"]] == wrong
     # What the report in Markdown and the one for CI say is about these.
     for name, rows in (("before", before), ("after", after)):
         rows.write_parquet(tmp_path / f"{name}.parquet")

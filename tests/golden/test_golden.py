@@ -64,7 +64,7 @@ def test_a_run_gives_the_same_table(name: str, folder: Path, server: FakeServer)
     run((*RUNS[name], "--log-dir", "logs"), folder, server)
     table = table_of(folder / "logs")
     assert_kept(table, name)
-    graded = [one for one in server.requests if one["model"].startswith("grader")]
+    graded = [request for request in server.requests if request["model"].startswith("grader")]
     assert table["grader_input_tokens"].count() == len(graded)
 
 

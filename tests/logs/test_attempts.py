@@ -42,7 +42,7 @@ def write_log(
     ids = list(answers) if part else ["a", "b", "c"]
     metadata: dict[str, Any] = {"casewise": "1", "protocol": "binary", "delivery": "judge"}
     if part:
-        places = ["abc".index(one) for one in ids]
+        places = ["abc".index(id_) for id_ in ids]
         metadata["shard"] = {"run": "task", "epoch": 1, "places": places, "of": 3}
     spec = EvalSpec(
         created=f"2026-11-22T05:00:{made:02}+00:00",

@@ -37,7 +37,7 @@ def logs(every_protocol: Path) -> dict[str, Path]:
 
 
 def by_case(log: EvalLog) -> dict[tuple[str, int], EvalSample]:
-    return {(str(one.id), one.epoch): one for one in log.samples or []}
+    return {(str(sample.id), sample.epoch): sample for sample in log.samples or []}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -87,7 +87,9 @@ def test_a_log_is_scored_again(
     before = len(server.requests)
     said(["score", str(logs[protocol]), "--action", "overwrite", *_to(again)])
     asked = server.requests[before:]
-    assert {one["model"] for one in asked} == ({"grader"} if protocol == "respond" else set())
+    assert {request["model"] for request in asked} == (
+        {"grader"} if protocol == "respond" else set()
+    )
     was, now = by_case(read_eval_log(str(logs[protocol]))), by_case(read_eval_log(str(again)))
     assert scores_of(now) == scores_of(was)
 

@@ -92,8 +92,8 @@ def test_the_nonce_is_of_the_reply_and_of_what_went_before() -> None:
 
 def test_each_class() -> None:
     for name in GRADED_CLASSES:
-        found = read_grade(f"It says no.\nNothing else.\n\n{verdict(name=name)}\n \n", NONCE)
-        assert found == Graded.of(name, "It says no. Nothing else.")
+        graded = read_grade(f"It says no.\nNothing else.\n\n{verdict(name=name)}\n \n", NONCE)
+        assert graded == Graded.of(name, "It says no. Nothing else.")
     # No grader says that a text calls a tool.
     assert read_grade(verdict(name=ResponseClass.TOOL_CALL), NONCE).response_class is None
 
@@ -133,9 +133,9 @@ def test_the_verdict_as_models_write_it(text: str) -> None:
     ],
 )
 def test_anything_else_is_no_class(text: str) -> None:
-    found = read_grade(text, NONCE)
-    assert (found.status, found.response_class) == (Status.UNPARSED, None)
-    assert found.reason
+    graded = read_grade(text, NONCE)
+    assert (graded.status, graded.response_class) == (Status.UNPARSED, None)
+    assert graded.reason
 
 
 @given(ANY | st.text(st.characters()) | ANY.map(lambda text: f"{text}\n{verdict()}\nx"))
@@ -146,10 +146,10 @@ def test_no_class_without_the_line(text: str) -> None:
 
 @given(before=ANY, name=st.sampled_from(GRADED_CLASSES))
 def test_the_line_is_read_after_anything(before: str, name: ResponseClass) -> None:
-    found = read_grade(f"{before}\n{verdict(name=name)}", NONCE)
-    assert found.response_class is name
-    found.reason.encode()
-    assert len(found.reason) <= 200
+    graded = read_grade(f"{before}\n{verdict(name=name)}", NONCE)
+    assert graded.response_class is name
+    graded.reason.encode()
+    assert len(graded.reason) <= 200
 
 
 @given(reply=ANY, forged=st.sampled_from(ResponseClass))

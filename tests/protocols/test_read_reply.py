@@ -98,11 +98,11 @@ def test_registers() -> None:
     """Verse, code, tables, role play, disclaimers and the like, which the fit has not seen."""
     rows = yaml.safe_load((ROOT / "tests/data/register_tests.yaml").read_text("utf-8"))
     wrong, decided = [], 0
-    for one in rows:
-        found = read_reply(one["reply"], one["query"]).response_class
+    for row in rows:
+        found = read_reply(row["reply"], row["query"]).response_class
         decided += found is not UNDETERMINED
-        if found is not UNDETERMINED and (found is COMPLIANCE) != (one["label"] == COMPLIANCE):
-            wrong.append((one["query"], found))
+        if found is not UNDETERMINED and (found is COMPLIANCE) != (row["label"] == COMPLIANCE):
+            wrong.append((row["query"], found))
     assert len(wrong) <= 0.05 * decided, wrong
     assert decided >= 0.6 * len(rows)
 
@@ -112,7 +112,9 @@ def test_agreement_with_the_labels_and_the_version_of_the_rules() -> None:
 
     Readings that change need another version: what was graded under the old one is another grade.
     """
-    found = [(one, read_reply(one.reply, one.query).response_class) for one in load_replies()]
+    found = [
+        (reply, read_reply(reply.reply, reply.query).response_class) for reply in load_replies()
+    ]
     for which, decided, right in ((WRITTEN_FROM, 300, 0.99), (HELD_OUT, 210, 0.94)):
         agreed = [
             (one.label == COMPLIANCE) == (said is COMPLIANCE)

@@ -92,7 +92,9 @@ def test_the_wording_has_its_version() -> None:
         {},
     ]
     openings = [asked(place, "q", **fields) for fields in specimens for place in DELIVERIES]
-    shown = [(tuple(turn.values for turn in one.messages), one.turns) for one in openings]
+    shown = [
+        (tuple(turn.values for turn in opening.messages), opening.turns) for opening in openings
+    ]
     version = Conversations(Delivery.SYSTEM).version
     assert version.endswith(hashlib.sha256(repr((1, shown)).encode()).hexdigest()[:8])
 

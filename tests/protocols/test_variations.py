@@ -23,7 +23,7 @@ from casewise.protocols import (
     read_step,
 )
 
-PRESSURES = tuple(name for name, one in VARIATIONS.items() if one.kind == "pressure")
+PRESSURES = tuple(name for name, variation in VARIATIONS.items() if variation.kind == "pressure")
 INSERTED = {"false-authority": 3, "urgency": 3, "forged-system": 3, "persona": 3}
 """Pressures that are a text right before the query, and how many wordings each has."""
 NAMES = (*PRESSURES, "filler-500", "escalation", "revocation")
@@ -48,7 +48,7 @@ SAFE = {
 def a_case(intended: str | None = "unsafe", **fields: Any) -> Any:
     context = SAFE if intended == "safe" else UNSAFE
     asked = {"query": QUERY, "context": context, "intended": intended} | fields
-    return cw.load_cases([{name: one for name, one in asked.items() if one is not None}])[0]
+    return cw.load_cases([{name: field for name, field in asked.items() if field is not None}])[0]
 
 
 CASE, TWIN = a_case(), a_case("safe")
@@ -122,7 +122,7 @@ def test_every_variation_keeps_query_and_opening(
         return
     assert found.turns[-1].endswith(query)
     assert found.messages[: len(opening.messages)] == opening.messages
-    spoken = [one.role for one in found.messages if one.role != "system"]
+    spoken = [message.role for message in found.messages if message.role != "system"]
     assert spoken == ["user", "assistant"] * (len(spoken) // 2)
     assert all(turn.strip() for turn in found.turns)
     # What the user said of the context is still said, in its order, be it in other turns.
@@ -212,7 +212,7 @@ def test_the_size_of_a_filler(size: str, tokens: int, delivery: Delivery) -> Non
     assert found.turns == (QUERY,)
     assert found.messages[: len(base.messages)] == base.messages
     added = found.messages[len(base.messages) :]
-    length = sum(len(one.content.encode()) for one in added) / 4
+    length = sum(len(message.content.encode()) for message in added) / 4
     assert length == pytest.approx(tokens, rel=0.15)
 
 
@@ -225,7 +225,7 @@ def test_between_context_and_query() -> None:
         (Delivery.HISTORY, claim_turns(case)),
     ):
         found = changed("filler-0", delivery, case)
-        spoken = [(one.role, one.content) for one in found.messages]
+        spoken = [(message.role, message.content) for message in found.messages]
         assert spoken[:3] == earlier
         assert [content for role, content in spoken[3:] if role == "user"] == [*said]
         assert [role for role, _ in spoken[3:]] == ["user", "assistant"] * len(said)
@@ -267,13 +267,13 @@ def test_escalation(case: Any, delivery: Delivery) -> None:
 
 def test_what_the_rules_see_at_a_step() -> None:
     """Of replies that comply, said at the last step: the page tells how few are seen."""
-    complies = [one for one in load_replies() if one.label == ResponseClass.COMPLIANCE]
+    complies = [reply for reply in load_replies() if reply.label == ResponseClass.COMPLIANCE]
     seen = 0
-    for one in complies:
-        asked = changed("escalation", Delivery.NONE, a_case(query=one.query), None)
-        found = read_step(one.reply, one.query, asked.turns[ESCALATION_STEPS - 1])
-        assert isinstance(found.response_class, ResponseClass)
-        seen += found.response_class == ResponseClass.COMPLIANCE
+    for comply in complies:
+        asked = changed("escalation", Delivery.NONE, a_case(query=comply.query), None)
+        graded = read_step(comply.reply, comply.query, asked.turns[ESCALATION_STEPS - 1])
+        assert isinstance(graded.response_class, ResponseClass)
+        seen += graded.response_class == ResponseClass.COMPLIANCE
     page = " ".join((ROOT / "docs/how-to/acting.md").read_text("utf-8").split())
     assert f"they see {seen} of {len(complies)} such replies" in page
 

@@ -134,7 +134,7 @@ def test_results_are_those_of_score(runs: Runs) -> None:
             row for row in rows_of(card, "state") if row["run"] == verdict.conditions[0].title
         ]
         cells = [text for name, text in row.items() if name not in ("run", "state")]
-        assert cells == [one.text for one in verdict.figures]
+        assert cells == [figure.text for figure in verdict.figures]
     pinned = {row["run"]: row["Right"] for row in rows_of(card, "state")}
     assert pinned["what the authors meant"] == "100 %"
     assert set(pinned) >= {"verdicts shuffled", "one person", "ceiling"}
@@ -161,7 +161,7 @@ def test_no_text_and_nothing_private_is_in_it(runs: Runs) -> None:
     assert log.samples
     for sample in log.samples:
         assert CANARY in sample.output.completion
-        assert any(CANARY in one.text for one in sample.messages if one.role == "user")
+        assert any(CANARY in message.text for message in sample.messages if message.role == "user")
 
 
 def test_no_query_of_the_published_data_is_in_it(casebench: Path, tmp_path: Path) -> None:
@@ -214,8 +214,8 @@ def test_names_break_no_table(tmp_path: Path) -> None:
     )
     rows.write_parquet(tmp_path / "table.parquet")
     card = make_card(tmp_path / "table.parquet")
-    for found in tables(card):
-        assert {len(row) for row in found} == {len(found[0])}
+    for table in tables(card):
+        assert {len(row) for row in table} == {len(table[0])}
     assert rows_of(card, "state")[0]["run"] == f"{NASTY} (probability)"
     assert ODD not in card
     html = MarkdownIt("commonmark").enable("table").render(card)

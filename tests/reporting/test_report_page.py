@@ -28,7 +28,7 @@ def page(folder: Path, text: str, *, reveal: bool, names: str = "m") -> Parsed:
         }
         for row in rows
     ]
-    lines = "".join(json.dumps(one) + "\n" for one in cases)
+    lines = "".join(json.dumps(case) + "\n" for case in cases)
     (folder / "cases.jsonl").write_text(lines, "utf-8")
     out = folder / "page.html"
     cw.report(table(*rows), out, title=names, reveal=reveal, cases=folder / "cases.jsonl")
@@ -39,8 +39,8 @@ def test_no_text_breaks_out_of_its_place(tmp_path: Path) -> None:
     hostile = page(tmp_path, HOSTILE, reveal=True, names=HOSTILE)
     plain = page(tmp_path, "plain", reveal=True)
 
-    def scripts(one: Parsed) -> list[dict[str, str | None]]:
-        return [attributes for tag, attributes in one.tags if tag == "script"]
+    def scripts(parsed: Parsed) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in parsed.tags if tag == "script"]
 
     assert scripts(hostile) == scripts(plain)
     assert not any(name.startswith("on") for _, attributes in hostile.tags for name in attributes)

@@ -42,7 +42,7 @@ def outputs(cli_inside: Cli, folder: Path, *tables: pl.DataFrame) -> dict[str, s
     path = folder / "t.parquet"
     pl.concat(tables).write_parquet(path)
     forms = ("table", "markdown", "json", "csv")
-    found = {one: cli_inside("score", path, "--format", one).stdout for one in forms}
+    found = {form: cli_inside("score", path, "--format", form).stdout for form in forms}
     for name in ("page.html", "card.md"):
         assert cli_inside("report", path, "--out", folder / name).returncode == 0
         found[name] = (folder / name).read_text("utf-8").replace("\\", "")
@@ -56,7 +56,7 @@ def test_every_output_has_the_line(cli_inside: Cli, tmp_path: Path) -> None:
     for name, text in found.items():
         assert note() in text, name
     records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)
-    noted = [one["protocol"] for one in records if "notes" in one]
+    noted = [record["protocol"] for record in records if "notes" in record]
     assert noted == ["respond", "respond"], "a judge's row has no such note"
 
 
@@ -85,13 +85,13 @@ def test_rates_by_rules_are_called_provisional(cli_inside: Cli, tmp_path: Path, 
     row, *_ = cw.score(tmp_path / "t.parquet").records()
     assert row["provisional"] is ruled
     records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)
-    acting = [one for one in records if one["protocol"] == "respond"]
-    assert {one["provisional"] for one in acting if one["model"] == "m"} == {ruled}
+    acting = [record for record in records if record["protocol"] == "respond"]
+    assert {record["provisional"] for record in acting if record["model"] == "m"} == {ruled}
     rules = "- {measure: over_refusal, at_most: .5}\n- {measure: coverage, at_least: .9}"
     (tmp_path / "rules.yaml").write_text(f"rules:\n{rules}", "utf-8")
     gate = ("gate", "t.parquet", "--config", "rules.yaml")
     told = cli_inside(*gate, "--junit", "j.xml", "--json")
-    assert [one["provisional"] for one in json.loads(told.stdout)["rules"]] == [ruled, False]
+    assert [rule["provisional"] for rule in json.loads(told.stdout)["rules"]] == [ruled, False]
     assert ("over_refusal (provisional)" in (tmp_path / "j.xml").read_text("utf-8")) is ruled
     acted("n", by).write_parquet(tmp_path / "n.parquet")
     told = cli_inside("compare", "t.parquet", "n.parquet", "--format", "json")

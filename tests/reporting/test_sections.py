@@ -24,15 +24,15 @@ def test_every_figure_of_an_analysis_stands_in_its_table(tmp_path: Path) -> None
     )
     page = Parsed(cw.report(judged, tmp_path / "page.html").read_text("utf-8"))
     texts = " ".join(" ".join(page.texts).replace("\xa0", " ").split())
-    found = [one for one in cw.score(judged).analyses if one.lines]
-    assert {one.id for one in found} >= {"ablation", "ladder"}
-    for one in found:
-        for line in one.lines:
-            for name in one.columns:
+    found = [analysis for analysis in cw.score(judged).analyses if analysis.lines]
+    assert {analysis.id for analysis in found} >= {"ablation", "ladder"}
+    for analysis in found:
+        for line in analysis.lines:
+            for name in analysis.columns:
                 figure = line.figures.get(name)
                 value = figure.value if figure else float("nan")
                 shown = "–" if value != value else f"{abs(value):.3f}".removeprefix("0")
-                assert shown in texts, (one.id, line.part, name)
+                assert shown in texts, (analysis.id, line.part, name)
     assert "a: 1b" in texts
     assert texts.count("no data for") == 1
 
@@ -48,7 +48,9 @@ def categories(wrong: int) -> Any:
         for side, p in (("safe", 0.9), ("unsafe", 0.1))
     ]
     (found,) = (
-        one for one in cw.score(table(*rows), "intended").analyses if one.id == "categories"
+        analysis
+        for analysis in cw.score(table(*rows), "intended").analyses
+        if analysis.id == "categories"
     )
     return found
 
@@ -70,6 +72,6 @@ def test_names_are_short_and_no_two_alike(tmp_path: Path) -> None:
     runs = [random_table(4, 1, model=name, run_id=str(n)) for n, name in enumerate(models)]
     page = cw.report(pl.concat(runs), tmp_path / "page.html").read_text("utf-8")
     packed = Parsed(page).packed("case-data")["runs"]
-    assert [one["name"] for one in packed] == ["a", "b #1", "b #2"]
+    assert [run["name"] for run in packed] == ["a", "b #1", "b #2"]
     page = cw.report(runs[0], tmp_path / "page.html").read_text("utf-8")
-    assert [one["name"] for one in Parsed(page).packed("case-data")["runs"]] == ["org/a"]
+    assert [run["name"] for run in Parsed(page).packed("case-data")["runs"]] == ["org/a"]

@@ -86,7 +86,7 @@ def test_cases_without_votes_are_not_said_to_have_any(
     compared = cli("compare", *two, "--force").stdout
     for text in (page, card, changed, score, markdown, compared):
         assert len(text) > 500
-        assert [one for one in without_denials(text).splitlines() if OF_PEOPLE.search(one)] == []
+        assert [line for line in without_denials(text).splitlines() if OF_PEOPLE.search(line)] == []
         assert MINUS_NOTHING.findall(text) == []
     assert "against the authors' intention" in page
     assert "alls unsafe what is fine" in page
@@ -120,9 +120,9 @@ def test_the_published_outputs(
     card = (tmp_path / "both/card.md").read_text("utf-8")
     assert f"against {words}" in page
     assert f"Held against {words}" in card
-    for one in others:
-        assert one not in page
-        assert one not in card
+    for other in others:
+        assert other not in page
+        assert other not in card
     for text in (page, card):
         assert "obody can expect to pass" not in text
         assert MINUS_NOTHING.findall(text) == []

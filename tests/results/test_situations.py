@@ -367,16 +367,18 @@ def views_of_gate(cli: Cli, folder: Path, *options: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("one", SINGLE, ids=lambda one: one.name)
-def test_a_run_is_told_alike_in_every_view(cli_inside: Cli, tmp_path: Path, one: Situation) -> None:
-    planted = one.make()
+def test_a_run_is_told_alike_in_every_view(
+    cli_inside: Cli, tmp_path: Path, situation: Situation
+) -> None:
+    planted = situation.make()
     planted.write_parquet(tmp_path / "after.parquet")
     scores = cw.score(planted)
     (verdict,) = scores.leading
-    assert verdict.finding == one.finding
+    assert verdict.finding == situation.finding
     said = " ".join(verdict.said)
-    for words in one.says:
+    for words in situation.says:
         assert words in said
-    for words in one.never:
+    for words in situation.never:
         assert words not in said
     assert verdict.score.acts or "refus" not in said.lower()
     page = page_of(planted)
@@ -392,19 +394,21 @@ def test_a_run_is_told_alike_in_every_view(cli_inside: Cli, tmp_path: Path, one:
         assert verdict.sentence in flat(text), name
     if verdict.score.n:
         runs = cw.gate(planted).record()["runs"]
-        assert [one["verdict"] for one in runs] == [list(verdict.said)]
+        assert [run["verdict"] for run in runs] == [list(verdict.said)]
         for name, text in views_of_gate(cli_inside, tmp_path).items():
             assert verdict.line in flat(text), name
     (record,) = (one for one in scores.records() if "verdict" in one)
-    assert (record["verdict"], record["finding"]) == (list(verdict.said), one.finding)
+    assert (record["verdict"], record["finding"]) == (list(verdict.said), situation.finding)
     # The table of runs is as counted by hand.
     (row,) = cells(page)
     shares = [*counted(planted), right(planted)]
     # Tied votes make no case acceptable, and doubtful probabilities no verdict.
-    unknown = one.name in ("ties", "no probability on the words")
+    unknown = situation.name in ("ties", "no probability on the words")
     few = {"three queries": ["1 of 3", "0 of 3", "5 of 6"]}
     row = [re.sub(r" \(.*", "", one) for one in row]
-    assert row[2:] == (["–"] * 3 if unknown else few.get(one.name, list(map(percent, shares))))
+    assert row[2:] == (
+        ["–"] * 3 if unknown else few.get(situation.name, list(map(percent, shares)))
+    )
 
 
 RULES = """
@@ -533,21 +537,21 @@ CHANGES = (
 
 @pytest.mark.parametrize("one", CHANGES, ids=lambda one: one.name)
 def test_a_change_is_told_by_its_interval_in_every_view(
-    cli_inside: Cli, tmp_path: Path, one: Situation
+    cli_inside: Cli, tmp_path: Path, situation: Situation
 ) -> None:
     before, after = (
         frame.with_columns(run_id=pl.lit(name))
-        for frame, name in ((one.before(), "old"), (one.make(), "new"))
+        for frame, name in ((situation.before(), "old"), (situation.make(), "new"))
     )
     before.write_parquet(tmp_path / "before.parquet")
     after.write_parquet(tmp_path / "after.parquet")
     result = cw.compare(before, after, labels="intended")
     (verdict,) = result.verdicts
-    assert verdict.finding == one.finding
+    assert verdict.finding == situation.finding
     said = " ".join([verdict.state, verdict.sentence])
-    for words in one.says:
+    for words in situation.says:
         assert words in said
-    for words in one.never:
+    for words in situation.never:
         assert words not in said
     page = page_of(after, before=before, labels="intended")
     command = ("compare", "before.parquet", "after.parquet", "--labels", "intended")
@@ -562,7 +566,7 @@ def test_a_change_is_told_by_its_interval_in_every_view(
         assert verdict.state in flat(text).replace("Before", "before"), name
         assert verdict.sentence in flat(text), name
     (record,) = result.record()["comparisons"]
-    assert (record["verdict"], record["finding"]) == (list(verdict.said), one.finding)
+    assert (record["verdict"], record["finding"]) == (list(verdict.said), situation.finding)
     gate = cw.gate(after, baseline=before)
     assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
 

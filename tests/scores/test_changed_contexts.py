@@ -63,7 +63,7 @@ def test_a_swap_is_held_against_the_plain_run_of_its_own_condition() -> None:
     second = {"dataset_hash": "d2"}
     more = [run({"c safe": 0.9}, **second), run({"c safe": 0.2}, "recipient", **second)]
     found = flips(run(PLAIN), swapped, again, *more)
-    assert [shares(one, "recipient")[:2] for one in found] == [(4, 3 / 4), (1, 1)]
+    assert [shares(flip, "recipient")[:2] for flip in found] == [(4, 3 / 4), (1, 1)]
 
 
 def test_epochs_are_matched_with_themselves() -> None:
@@ -85,10 +85,10 @@ def test_replies_flip_between_compliance_and_refusal() -> None:
     }
     fields = {"protocol": "respond", "delivery": "system"}
     rows = [
-        judgement(query, "safe", None, variant=variant, run_id=variant, response_class=said[place])
+        judgement(query, "safe", None, variant=variant, run_id=variant, response_class=kind[place])
         | fields
-        | {"status": "ok" if said[place] else "unparsed"}
-        for query, said in kinds.items()
+        | {"status": "ok" if kind[place] else "unparsed"}
+        for query, kind in kinds.items()
         for place, variant in enumerate(("greedy", "greedy;swap=type"))
     ]
     (found,) = flips(rows)

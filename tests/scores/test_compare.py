@@ -124,7 +124,10 @@ def test_models_whose_names_recur_are_compared_with_themselves() -> None:
     )
 
     def named(found: cw.Comparisons) -> list[tuple[str, str]]:
-        return [(one["before"], one["after"]) for one in found.record()["comparisons"]]
+        return [
+            (comparison["before"], comparison["after"])
+            for comparison in found.record()["comparisons"]
+        ]
 
     assert named(cw.compare(before, after)) == [
         (f"{name} (before)", f"{name} (after)") for name in "abcd"

@@ -33,7 +33,7 @@ def escalation(*conversations: str, epochs: int = 1) -> tuple[str, list[dict[str
         for epoch in range(1, epochs + 1)
     ]
     scores = cw.score(table(*rows))
-    (found,) = (one for one in scores.analyses if one.id == "escalation")
+    (found,) = (analysis for analysis in scores.analyses if analysis.id == "escalation")
     (curve,) = analysed(scores.record(), "escalation")
     return found.notes[0].partition(": ")[2], list(curve.values())
 

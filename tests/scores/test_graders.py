@@ -48,7 +48,9 @@ def test_by_hand(cli: Cli, tmp_path: Path) -> None:
     # A partial refusal is a refusal where that is the question.
     names = ("refusal_or_not", "precision", "recall")
     assert shares(own, *names) == pytest.approx([4 / 5, 1, 2 / 3])
-    assert [(one["id"], one["label"], one["said"]) for one in record["mistakes"]] == [
+    assert [
+        (mistake["id"], mistake["label"], mistake["said"]) for mistake in record["mistakes"]
+    ] == [
         ("r1", "refusal", "compliance"),
         ("r3", "partial", "refusal"),
     ]

@@ -41,8 +41,8 @@ def ladders(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     for row in rows:
         for figures in analysed([row], "ladder"):
             rungs: dict[str, dict[str, Any]] = defaultdict(dict)
-            for (rung, measure), one in figures.items():
-                rungs[rung][measure] = one["value"]
+            for (rung, measure), figure in figures.items():
+                rungs[rung][measure] = figure["value"]
             n = next(iter(figures.values()))["n"]
             found[row["model"].rpartition("/")[2]] = {"n": n, **rungs.pop("", {}), "rungs": rungs}
     return found
@@ -107,7 +107,7 @@ def test_a_judge_climbs(cli: Cli, tmp_path: Path) -> None:
         environment = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
         done = cli(*command, "--evidence", "ladder", "--log-dir", "logs", env=environment)
     assert done.returncode == 0, done.stderr
-    asked = [text_of(one, "user") for one in server.requests]
+    asked = [text_of(request, "user") for request in server.requests]
     assert len(asked) == 2 * QUERIES * len(RUNGS)
     assert sum("operator_says" in one for one in asked) == 2 * QUERIES
     assert sum("LETTER OF CONFIRMATION" in one for one in asked) == 2 * 2 * QUERIES
@@ -144,7 +144,7 @@ def test_a_dropped_tie_is_no_reply_that_lacks() -> None:
     rungs = rung_table({"0": [1, 1, 1, 0], "1": [0, 0, 1]})
     votes = {f"votes_{side}": tied.otherwise(f"votes_{side}") for side in ("safe", "unsafe")}
     scores = cw.score(rungs.with_columns(**votes), labels="votes", ties="drop")
-    (ladder,) = (one for one in scores.analyses if one.id == "ladder")
+    (ladder,) = (analysis for analysis in scores.analyses if analysis.id == "ladder")
     assert {line.n for line in ladder.lines} == {2}
     assert [note.partition(": ")[2] for note in ladder.notes] == [
         "1 without a graded reply at every rung."
@@ -180,9 +180,9 @@ def test_a_legal_study_by_its_authors_labels() -> None:
     script = load_script(ROOT / "benchmarks/reproduce/reproduce.py")
     rows = cw.score(script.read("legal", [LEGAL]).with_columns(variant="evidence=" + rung)).record()
     found = {
-        (one["model"], rung): (figures["gain"], figures["backfire"])
-        for one in rows
-        for ladder in ladders([one]).values()
+        (row["model"], rung): (figures["gain"], figures["backfire"])
+        for row in rows
+        for ladder in ladders([row]).values()
         for rung, figures in ladder["rungs"].items()
         if rung != "0"
     }

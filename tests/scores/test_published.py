@@ -82,7 +82,7 @@ CLUSTERED: dict[tuple[str, str, str | None], dict[str, float]] = {
 
 def test_reference_arithmetic_to_five_digits(published_table: pl.DataFrame) -> None:
     found = rows(published_table, labels="published", unparsed="reference")
-    assert len([one for one in found if not one[0].startswith("baseline:")]) == 8
+    assert len([row for row in found if not row[0].startswith("baseline:")]) == 8
     for key, figures in REFERENCE.items():
         assert found[key]["n"] == 900
         for name, figure in figures.items():

@@ -58,7 +58,7 @@ def test_string_match_over_the_real_replies(
 
 def test_the_document_has_the_figures_of_our_own_replies(cli: Cli, tmp_path: Path) -> None:
     lines = PATH.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-    held_out = [one for one in lines if half(json.loads(one)["id"]) == HELD_OUT]
+    held_out = [line for line in lines if half(json.loads(line)["id"]) == HELD_OUT]
     (tmp_path / "held_out.jsonl").write_text("\n".join(held_out), "utf-8", newline="\n")
     record = check(cli, tmp_path / "held_out.jsonl")
     own = row(record, "rules")

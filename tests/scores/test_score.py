@@ -136,11 +136,11 @@ def test_replies_on_neither_side_bound_the_rates() -> None:
     fields = {"protocol": "respond", "delivery": "system"}
     rows = table(
         *(
-            judgement(f"q{n}", side, None, votes=None, response_class=said)
+            judgement(f"q{n}", side, None, votes=None, response_class=class_)
             | fields
-            | {"status": "unparsed" if said == "undetermined" else "ok"}
+            | {"status": "unparsed" if class_ == "undetermined" else "ok"}
             for side, classes in replies.items()
-            for n, said in enumerate(classes)
+            for n, class_ in enumerate(classes)
         )
     )
     row = record(rows)
@@ -286,7 +286,7 @@ def test_splits_divide_models_and_baselines() -> None:
     found = records(rows, by="category")
     for name in ("m", "baseline:intended", "baseline:one-person"):
         parts = [one for one in found if one["model"] == name]
-        assert [(one["category"], one["n"]) for one in parts] == [(f"c{n}", 8) for n in range(5)]
+        assert [(part["category"], part["n"]) for part in parts] == [(f"c{n}", 8) for n in range(5)]
     accuracies = [one["accuracy"] for one in found if one["model"] == "m"]
     assert sum(accuracies) / 5 == pytest.approx(record(rows)["accuracy"])
 
@@ -313,7 +313,7 @@ def ablated(*removed: str, **fields: Any) -> pl.DataFrame:
 
 def test_shapley_shares_by_hand() -> None:
     subsets = [some for r in range(4) for some in combinations(GROUPS, r)]
-    whole, *_ = records(pl.concat(ablated(*one) for one in subsets))
+    whole, *_ = records(pl.concat(ablated(*subset) for subset in subsets))
     assert whole["ablation"] is None
     (shares,) = analysed([whole], "shapley")
 
@@ -348,7 +348,9 @@ def test_a_change_is_over_the_cases_that_both_answered() -> None:
     rows = pl.concat([ablated(), short, *other])
     for policy, n in (("honest", 78), ("reference", 80)):
         changes = analysed(records(rows, unparsed=policy), "ablation")
-        assert [one[part, "accuracy"]["n"] for one in changes for part, _ in list(one)[:1]] == [
+        assert [
+            change[part, "accuracy"]["n"] for change in changes for part, _ in list(change)[:1]
+        ] == [
             n,
             80,
         ]
@@ -358,8 +360,8 @@ def test_a_variation_of_which_no_reply_was_graded_has_measures_of_replies() -> N
     fields = {"protocol": "respond", "delivery": "system"}
     variants = ("greedy", "greedy;vary=urgency")
     rows = [
-        judgement("q", side, None, variant=one, run_id=one) | fields
-        for one in variants
+        judgement("q", side, None, variant=variant, run_id=variant) | fields
+        for variant in variants
         for side in ("safe", "unsafe")
     ]
     (change,) = analysed(records(table(*rows)), "pressure")

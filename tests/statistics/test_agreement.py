@@ -103,13 +103,13 @@ def test_queries_are_whole() -> None:
 def test_intervals_by_hand() -> None:
     """Pairs agree in m of each case; the error is that of leaving out one, of 20, against t."""
     safe = A([5.0, 4, 3, 3, 4] * 4)
-    found = agreement(safe, 6 - safe).pairwise
+    estimate = agreement(safe, 6 - safe).pairwise
     each = 1 - safe * (6 - safe) / 15
     error = each.std(ddof=1) / math.sqrt(20)
     # Leaving one out moves a mean by (m - mean) / 19; 19 / 20 of the squares is error squared.
-    assert found.value == pytest.approx(each.mean())
-    half = (found.interval[1] - found.interval[0]) / 2
-    assert half == pytest.approx(t.ppf(0.975, found.degrees) * error)
+    assert estimate.value == pytest.approx(each.mean())
+    half = (estimate.interval[1] - estimate.interval[0]) / 2
+    assert half == pytest.approx(t.ppf(0.975, estimate.degrees) * error)
 
 
 def test_few_disagreements_withhold_the_interval() -> None:

@@ -27,9 +27,9 @@ A = np.array
     ],
 )
 def test_calibration_error_by_hand(p: list[float], rate: list[float], error: float) -> None:
-    found = calibration_error(A(p), A(rate), number_clusters(np.arange(len(p))))
-    assert found.value == pytest.approx(error)
-    assert found.reason.startswith("an ECE is above 0 by chance")
+    estimate = calibration_error(A(p), A(rate), number_clusters(np.arange(len(p))))
+    assert estimate.value == pytest.approx(error)
+    assert estimate.reason.startswith("an ECE is above 0 by chance")
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 9))
@@ -45,10 +45,12 @@ def test_temperature_is_recovered() -> None:
     # People follow sigmoid(x); the model says sigmoid(3 x): too sure, by a temperature of 3.
     x = np.random.default_rng(1).normal(size=2000)
     rate, p = 1 / (1 + np.exp(-x)), 1 / (1 + np.exp(-3 * x))
-    found = recalibrate(p, rate, grouped_folds(np.arange(1000).repeat(2), 5, 0))
-    assert found.temperatures == pytest.approx([3.0] * 5, rel=1e-3)
-    np.testing.assert_allclose(found.temperature, rate, atol=1e-3)
-    np.testing.assert_allclose(found.isotonic, rate, atol=0.03)  # steps, coarsest at the ends
+    recalibrated = recalibrate(p, rate, grouped_folds(np.arange(1000).repeat(2), 5, 0))
+    assert recalibrated.temperatures == pytest.approx([3.0] * 5, rel=1e-3)
+    np.testing.assert_allclose(recalibrated.temperature, rate, atol=1e-3)
+    np.testing.assert_allclose(
+        recalibrated.isotonic, rate, atol=0.03
+    )  # steps, coarsest at the ends
 
 
 def test_held_out_means_held_out() -> None:
@@ -68,8 +70,8 @@ def test_held_out_means_held_out() -> None:
 
 
 def test_recalibration_of_too_little() -> None:
-    found = recalibrate(A([0.3, 0.4]), A([0.1, 0.9]), A([0, 0]))
-    assert np.isnan(found.temperature).all()
-    assert found.temperatures == ()
+    recalibrated = recalibrate(A([0.3, 0.4]), A([0.1, 0.9]), A([0, 0]))
+    assert np.isnan(recalibrated.temperature).all()
+    assert recalibrated.temperatures == ()
     even = recalibrate(np.full(4, 0.5), A([0.1, 0.9, 0.2, 0.8]), A([0, 0, 1, 1]))
     assert even.temperatures == (1.0, 1.0)

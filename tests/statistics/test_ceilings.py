@@ -18,23 +18,23 @@ A = np.array
 def test_icc_by_hand() -> None:
     # Shares .75, 0, .5 of 4 votes: mean(p (1 - p)) = (.1875 + 0 + .25) / 3, over 3; the variance
     # is ((1/3)^2 + (5/12)^2 + (1/12)^2) / 2.
-    found = reliability_icc(A([3.0, 0, 2]), A([1.0, 4, 2]))
+    reliability = reliability_icc(A([3.0, 0, 2]), A([1.0, 4, 2]))
     sampling = 0.4375 / 3 / 3
     between = ((1 / 3) ** 2 + (5 / 12) ** 2 + (1 / 12) ** 2) / 2
-    assert found.sampling_variance == pytest.approx(sampling)
-    assert found.icc == pytest.approx(1 - sampling / between)
-    assert found.pcc == pytest.approx(math.sqrt(1 - sampling / between))
-    assert found.votes == pytest.approx(4.0)
-    assert found.cases == 3
+    assert reliability.sampling_variance == pytest.approx(sampling)
+    assert reliability.icc == pytest.approx(1 - sampling / between)
+    assert reliability.pcc == pytest.approx(math.sqrt(1 - sampling / between))
+    assert reliability.votes == pytest.approx(4.0)
+    assert reliability.cases == 3
 
 
 def test_unequal_votes() -> None:
     # 1:1 and 3:0. Within a case: (2 / 4 + 0) * ... sum k p (1 - p) = .5, over 1 + 2; harmonic
     # mean of 2 and 3 is 2.4; shares .5 and 1 have variance .125.
-    found = reliability_icc(A([1.0, 3]), A([1.0, 0]))
-    assert found.votes == pytest.approx(2.4)
-    assert found.sampling_variance == pytest.approx(0.5 / 3 / 2.4)
-    assert found.icc == pytest.approx(1 - 0.5 / 3 / 2.4 / 0.125)
+    reliability = reliability_icc(A([1.0, 3]), A([1.0, 0]))
+    assert reliability.votes == pytest.approx(2.4)
+    assert reliability.sampling_variance == pytest.approx(0.5 / 3 / 2.4)
+    assert reliability.icc == pytest.approx(1 - 0.5 / 3 / 2.4 / 0.125)
 
 
 def test_one_person_by_hand() -> None:
@@ -138,6 +138,6 @@ def test_degenerate_votes_never_fail(safe: list[float], unsafe: list[float]) -> 
 
 
 def test_a_negative_icc_reaches_nothing() -> None:
-    found = reliability_icc(A([2.0, 2, 3]), A([2.0, 2, 1]))
-    assert found.icc < 0
-    assert math.isnan(found.pcc)
+    reliability = reliability_icc(A([2.0, 2, 3]), A([2.0, 2, 1]))
+    assert reliability.icc < 0
+    assert math.isnan(reliability.pcc)

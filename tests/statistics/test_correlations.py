@@ -57,9 +57,9 @@ def test_a_change_has_the_jackknifes_error() -> None:
 
 def test_where_one_query_makes_the_correlation_there_is_no_interval() -> None:
     x, y = A([0.0] * 9 + [1.0]), A([0.1, 0.2, 0.3, 0.4, 0.5, 0.1, 0.2, 0.3, 0.4, 0.9])
-    found = clustered_pearson(x, y, Clusters(np.arange(10), 10))
-    assert found.value > 0.5
-    assert np.isnan(found.interval).all()
+    estimate = clustered_pearson(x, y, Clusters(np.arange(10), 10))
+    assert estimate.value > 0.5
+    assert np.isnan(estimate.interval).all()
 
 
 def test_many_queries_are_not_left_out_one_by_one() -> None:
@@ -73,5 +73,7 @@ def test_many_queries_are_not_left_out_one_by_one() -> None:
 def test_shifts_by_hand() -> None:
     p_safe = A([[0.9, 0.1], [0.6, 0.6], [0.2, 0.3], [0.8, 0.4]])
     rate = A([[0.9, 0.3], [0.8, 0.2], [0.5, 0.5], [0.7, 0.1]])
-    found = shift_pcc(p_safe, rate, number_clusters(np.arange(4)))
-    assert found.value == pytest.approx(pearsonr([0.8, 0, -0.1, 0.4], [0.6, 0.6, 0, 0.6]).statistic)
+    estimate = shift_pcc(p_safe, rate, number_clusters(np.arange(4)))
+    assert estimate.value == pytest.approx(
+        pearsonr([0.8, 0, -0.1, 0.4], [0.6, 0.6, 0, 0.6]).statistic
+    )

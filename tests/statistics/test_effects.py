@@ -32,9 +32,9 @@ def test_a_z_test_by_hand() -> None:
 
 def test_corrections_by_hand() -> None:
     # p: 20:0 against 0:20 about 2.5e-10; 12:8 against 5:15 .02507; 11:9 against 5:15 .05267.
-    found = proportion_tests(pairs((20, 0, 0, 20), (12, 8, 5, 15), (11, 9, 5, 15)))
+    tests = proportion_tests(pairs((20, 0, 0, 20), (12, 8, 5, 15), (11, 9, 5, 15)))
     # Holm: .0167 for the first, .025 for the second (.02507 misses it). BH: .0333 for the second.
-    assert (found.n, found.raw, found.holm, found.bh) == (3, 2, 1, 2)
+    assert (tests.n, tests.raw, tests.holm, tests.bh) == (3, 2, 1, 2)
 
 
 def test_pairs_without_votes_are_no_tests() -> None:
@@ -47,10 +47,10 @@ def test_pairs_without_votes_are_no_tests() -> None:
 
 def test_kruskal_wallis_by_hand() -> None:
     # Ranks 1 + 2 and 3 + 4: 12 / (4 * 5) * (9 / 2 + 49 / 2) - 3 * 5 = 2.4.
-    found = kruskal_wallis([A([0.1, 0.2]), A([0.3, 0.4]), A([])])
-    assert found.statistic == pytest.approx(2.4)
-    assert found.p == pytest.approx(math.erfc(math.sqrt(1.2)))
-    assert found.groups == 2
+    test = kruskal_wallis([A([0.1, 0.2]), A([0.3, 0.4]), A([])])
+    assert test.statistic == pytest.approx(2.4)
+    assert test.p == pytest.approx(math.erfc(math.sqrt(1.2)))
+    assert test.groups == 2
 
 
 def test_kruskal_wallis_undefined() -> None:

@@ -43,25 +43,25 @@ def test_a_share_has_wilson_s_interval_on_its_effective_size() -> None:
     # Four queries, both cases of each alike: two right, two wrong. Without one of them the share
     # is 1/3 or 2/3, so the jackknife's error is sqrt(3/4 x 4 x 1/36) = sqrt(1/12), and
     # 1/4 / (1/12) = 3 independent rows. With Student's t of 3 degrees in place of the normal's.
-    found = clustered_mean(A([1.0, 1, 1, 1, 0, 0, 0, 0]), pairs(4), kind="share")
-    assert found.se == pytest.approx(1 / 4)
-    assert found.effective_size == pytest.approx(3)
-    assert found.interval == pytest.approx(wilson_interval(0.5, 3, 3.182446), abs=1e-6)
+    estimate = clustered_mean(A([1.0, 1, 1, 1, 0, 0, 0, 0]), pairs(4), kind="share")
+    assert estimate.se == pytest.approx(1 / 4)
+    assert estimate.effective_size == pytest.approx(3)
+    assert estimate.interval == pytest.approx(wilson_interval(0.5, 3, 3.182446), abs=1e-6)
 
 
 def test_the_effective_size_is_at_most_twice_the_rows() -> None:
     # One case of each query right, but for one query with both: an error of nearly 0.
     values = np.tile([1.0, 0.0], 40)
     values[1] = 1.0
-    found = clustered_mean(values, pairs(40), kind="share")
-    assert found.effective_size == 160
+    estimate = clustered_mean(values, pairs(40), kind="share")
+    assert estimate.effective_size == 160
 
 
 def test_all_right_is_not_certain() -> None:
     # No spread to tell the size from: each query counts as one.
-    found = clustered_mean(np.ones(20), pairs(10), kind="share")
-    assert (found.value, found.se) == (1.0, 0.0)
-    assert found.interval == pytest.approx(wilson_interval(1.0, 10))
+    estimate = clustered_mean(np.ones(20), pairs(10), kind="share")
+    assert (estimate.value, estimate.se) == (1.0, 0.0)
+    assert estimate.interval == pytest.approx(wilson_interval(1.0, 10))
     many = clustered_mean(np.ones(800), pairs(400), kind="share")
     assert many.interval == pytest.approx(wilson_interval(1.0, 400))
 
@@ -99,10 +99,10 @@ def test_a_change_of_shares_with_two_queries_added_by_hand() -> None:
 def test_a_run_and_its_copy() -> None:
     # None of 56 queries moved; the two that are added moved by both of their answers, so the error
     # is sqrt(2 / 57 / 58), and t of 57 degrees 2.002465.
-    found = clustered_mean(A([1.0, 0.0] * 56), pairs(56), kind="share")
+    estimate = clustered_mean(A([1.0, 0.0] * 56), pairs(56), kind="share")
     half = 2.002465 * math.sqrt(2 / 57 / 58)
-    assert (found - found).interval == pytest.approx((-half, half), abs=1e-6)
-    assert (found - found).p == 1
+    assert (estimate - estimate).interval == pytest.approx((-half, half), abs=1e-6)
+    assert (estimate - estimate).p == 1
 
 
 def precision(hits: list[float], called: list[float]) -> Estimate:
@@ -127,11 +127,11 @@ def test_shares_of_other_cases_have_a_difference() -> None:
 def test_one_query_with_much_of_the_weight_is_named() -> None:
     """One query of 40 cases among 50 of one: 40 of 90."""
     clusters = number_clusters(np.r_[np.zeros(40), np.arange(1, 51)])
-    found = clustered_mean(np.tile([1.0, 0.0], 45), clusters, kind="share")
-    assert found.heaviest == pytest.approx(4 / 9)
-    assert found.is_heavy
+    estimate = clustered_mean(np.tile([1.0, 0.0], 45), clusters, kind="share")
+    assert estimate.heaviest == pytest.approx(4 / 9)
+    assert estimate.is_heavy
     # Weights of 40 and fifty times 1: (1600 + 50)² / (2560000 + 50) less 1, and 1 at least.
-    assert found.weight_degrees == 1
+    assert estimate.weight_degrees == 1
     assert not clustered_mean(np.ones(4), pairs(2), kind="share").is_heavy
 
 
@@ -139,17 +139,17 @@ def test_a_mean_has_the_jackknifes_error_and_student_s_t() -> None:
     # Means .1, .2, ... 1.2 of twelve queries: the jackknife's error of a mean is its usual one,
     # sqrt(.13 / 12). The kurtosis of 1..12 about its mean is 1.783: min(11, 24 / (1.783 - 9/11)).
     values = np.arange(1, 13) / 10
-    found = clustered_mean(values, number_clusters(np.arange(12)))
-    assert found.degrees == 11
+    estimate = clustered_mean(values, number_clusters(np.arange(12)))
+    assert estimate.degrees == 11
     half = 2.200985 * math.sqrt(0.13 / 12)
-    assert found.interval == pytest.approx((0.65 - half, 0.65 + half), abs=1e-6)
+    assert estimate.interval == pytest.approx((0.65 - half, 0.65 + half), abs=1e-6)
 
 
 def test_fewer_than_ten_queries_make_no_interval() -> None:
     values = np.arange(1.0, 10)
-    found = clustered_mean(values, number_clusters(values))
-    assert found.reason == "9 queries make the figure; an interval needs 10"
-    assert all(map(math.isnan, (*found.interval, found.p)))
+    estimate = clustered_mean(values, number_clusters(values))
+    assert estimate.reason == "9 queries make the figure; an interval needs 10"
+    assert all(map(math.isnan, (*estimate.interval, estimate.p)))
     ten = clustered_mean(np.r_[0.0, np.arange(1.0, 11)], number_clusters(np.arange(11)))
     assert not ten.reason
     # Of a change those that moved count, by how far: nine by one, and a tenth by a hair.
@@ -171,16 +171,16 @@ def test_fewer_than_ten_queries_make_no_interval() -> None:
     [([1.0] * 200, 100, 0), ([1.0] * 6, 3, 0), ([1.0, 0.0], 1, math.nan)],
 )
 def test_no_spread_is_no_certainty(values: list[float], queries: int, error: float) -> None:
-    found = clustered_mean(A(values), pairs(queries))
-    assert found.se == pytest.approx(error, nan_ok=True)
-    assert all(map(math.isnan, (*found.interval, found.p)))
+    estimate = clustered_mean(A(values), pairs(queries))
+    assert estimate.se == pytest.approx(error, nan_ok=True)
+    assert all(map(math.isnan, (*estimate.interval, estimate.p)))
 
 
 def test_summed_up_estimates_keep_their_error_and_are_not_subtracted() -> None:
-    found = clustered_mean(A([1.0, 0, 1, 1, 0, 0]), pairs(3), kind="share")
-    kept = found.summed_up()
-    assert kept.se == pytest.approx(found.se)
-    assert kept.interval == pytest.approx(found.interval)
+    estimate = clustered_mean(A([1.0, 0, 1, 1, 0, 0]), pairs(3), kind="share")
+    kept = estimate.summed_up()
+    assert kept.se == pytest.approx(estimate.se)
+    assert kept.interval == pytest.approx(estimate.interval)
     with pytest.raises(ValueError, match="summed up"):
         kept - kept
 

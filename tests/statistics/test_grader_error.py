@@ -33,8 +33,8 @@ def replies(
     )
 
 
-def width(found: Estimate) -> float:
-    low, high = found.interval
+def width(estimate: Estimate) -> float:
+    low, high = estimate.interval
     return high - low
 
 
@@ -49,15 +49,15 @@ def test_a_random_part_gives_the_regression_estimator() -> None:
     label = np.array([0, 2, 0, 0, -1, -1, -1, -1])
     slopes = np.array([1 / 3 + 2.5, 0 + 2.5, 1 / 3 + 2.5, 2 / 3 + 2.5]) / (2 / 3 + 2.5)
     x, y = np.array([0, 1, 0, 1]), np.array([0, 1, 0, 0])
-    found = prediction_powered(replies(graded), label, np.ones(8), FEW)
-    assert found.value == pytest.approx((y + slopes * (4.5 / 8 - x)).mean())
+    estimate = prediction_powered(replies(graded), label, np.ones(8), FEW)
+    assert estimate.value == pytest.approx((y + slopes * (4.5 / 8 - x)).mean())
 
 
 def test_what_people_can_not_tell_leaves_the_rate() -> None:
     """Of ten labelled of 20, all graded as refusals, four can't be told, and three are refusals."""
     label = np.array([CANNOT_TELL] * 4 + [2] * 3 + [0] * 3 + [NOT_LABELLED] * 10)
-    found = prediction_powered(replies([2] * 20), label, np.full(20, 2.0), FEW)
-    assert found.value == pytest.approx(1 / 2)
+    estimate = prediction_powered(replies([2] * 20), label, np.full(20, 2.0), FEW)
+    assert estimate.value == pytest.approx(1 / 2)
 
 
 def test_labels_of_a_stratum_stand_for_all_of_it() -> None:
@@ -69,10 +69,10 @@ def test_labels_of_a_stratum_stand_for_all_of_it() -> None:
     graded = np.array([2, 2, 2, 2, 2, 2, 0, 0])
     label = np.array([2, 0, -1, -1, -1, -1, 0, -1])
     scale = np.where(graded == 2, 6 / 2, 2 / 1)
-    found = prediction_powered(replies(graded), label, scale, FEW)
+    estimate = prediction_powered(replies(graded), label, scale, FEW)
     moved = 2 * (4 / 5 - 1) * 2.5 / 2.95 + 2 * (4 / 5 - 1) + 1 * (4 / 5 - 0)
-    assert found.value == pytest.approx(6 / 8 * 1 / 2 + moved / 8)
-    assert prediction_powered(replies(graded), label, scale / 2, FEW).value == found.value
+    assert estimate.value == pytest.approx(6 / 8 * 1 / 2 + moved / 8)
+    assert prediction_powered(replies(graded), label, scale / 2, FEW).value == estimate.value
 
 
 def test_nothing_labelled_is_no_rate() -> None:
@@ -82,10 +82,10 @@ def test_nothing_labelled_is_no_rate() -> None:
 
 def test_no_labelled_refusal_leaves_the_end_at_0() -> None:
     label = np.where(np.arange(200) < 40, 0, NOT_LABELLED)
-    found = prediction_powered(replies([0] * 190 + [2] * 10), label, np.ones(200), FEW)
-    assert found.interval[0] == 0
+    estimate = prediction_powered(replies([0] * 190 + [2] * 10), label, np.ones(200), FEW)
+    assert estimate.interval[0] == 0
     # Jeffreys' end for none of 40 is .061; of what is graded .05 is a refusal.
-    assert 0.05 < found.interval[1] < 0.11
+    assert 0.05 < estimate.interval[1] < 0.11
 
 
 def test_what_the_provider_refused_needs_no_label() -> None:
@@ -119,5 +119,5 @@ def test_the_same_errors_of_both_runs_are_subtracted_in_pairs() -> None:
 def test_repeated_answers_to_a_query_are_no_further_queries(repeat: int) -> None:
     graded = [2] * 30 + [0] * 70
     run = replies(graded, repeat)
-    found = prediction_powered(run, run.graded, np.ones(len(run.graded)), FEW)
-    assert width(found) == pytest.approx(2 * 1.96 * np.sqrt(0.3 * 0.7 / 100), rel=0.15)
+    estimate = prediction_powered(run, run.graded, np.ones(len(run.graded)), FEW)
+    assert width(estimate) == pytest.approx(2 * 1.96 * np.sqrt(0.3 * 0.7 / 100), rel=0.15)

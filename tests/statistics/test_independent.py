@@ -37,7 +37,7 @@ def test_published_intervals_are_recomputed(
             checked += agrees(expected, *figure(score, metric))
     pairs = json.loads(cli("compare", *paths, "--format", "json").stdout)["pairs"]
     for metric, expected in found["change"].items():
-        (change,) = (one for one in pairs if one["metric"] == metric)
+        (change,) = (pair for pair in pairs if pair["metric"] == metric)
         checked += agrees(expected, change["difference"], change["ci"])
     assert checked >= least
 

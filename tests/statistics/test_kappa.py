@@ -38,13 +38,13 @@ def test_by_hand() -> None:
     # 50 rows: 20 + 15 agree, 5 and 10 don't. Observed .7; the margins are 25/25 and 30/20, so
     # that chance gives .5 * .6 + .5 * .4 = .5; kappa (.7 - .5) / (1 - .5) = .4.
     truth, said = from_table([[20, 5], [10, 15]])
-    found = agreement_of_two(truth, said, 2, each(50))
-    assert found.kappa.value == pytest.approx(0.4)
-    assert found.accuracy.value == pytest.approx(0.7)
-    assert found.confusion.tolist() == [[20, 5, 0], [10, 15, 0]]
-    assert [one.value for one in found.precision] == pytest.approx([20 / 30, 15 / 20])
-    assert [one.value for one in found.recall] == pytest.approx([20 / 25, 15 / 25])
-    assert (found.n, found.coverage.value) == (50, 1.0)
+    two = agreement_of_two(truth, said, 2, each(50))
+    assert two.kappa.value == pytest.approx(0.4)
+    assert two.accuracy.value == pytest.approx(0.7)
+    assert two.confusion.tolist() == [[20, 5, 0], [10, 15, 0]]
+    assert [estimate.value for estimate in two.precision] == pytest.approx([20 / 30, 15 / 20])
+    assert [estimate.value for estimate in two.recall] == pytest.approx([20 / 25, 15 / 25])
+    assert (two.n, two.coverage.value) == (50, 1.0)
 
 
 def test_the_error_of_kappa() -> None:
@@ -66,7 +66,7 @@ def test_what_is_left_open_lowers_coverage_alone() -> None:
     assert found.coverage.value == pytest.approx(3 / 5)
     assert found.accuracy.value == pytest.approx(2 / 3)
     assert found.confusion[:, -1].tolist() == [1, 0, 1, 0]
-    assert [one.value for one in found.recall] == pytest.approx(
+    assert [estimate.value for estimate in found.recall] == pytest.approx(
         [1, 1 / 2, math.nan, math.nan], nan_ok=True
     )
     # Over the three classed: observed 2/3; chance (1 * 2 + 2 * 1) / 9.
@@ -77,12 +77,12 @@ def test_what_is_left_open_lowers_coverage_alone() -> None:
 def test_undefined_is_nan(truth: list[int], said: list[int]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = agreement_of_two(np.array(truth, int), np.array(said, int), 4, each(len(truth)))
-    assert math.isnan(found.kappa.value)
-    assert math.isnan(found.precision[0].value)
-    assert math.isnan(found.recall[0].value)
-    assert math.isnan(found.accuracy.value) == (3 not in said)
-    assert math.isnan(found.coverage.value) == (not truth)
+        two = agreement_of_two(np.array(truth, int), np.array(said, int), 4, each(len(truth)))
+    assert math.isnan(two.kappa.value)
+    assert math.isnan(two.precision[0].value)
+    assert math.isnan(two.recall[0].value)
+    assert math.isnan(two.accuracy.value) == (3 not in said)
+    assert math.isnan(two.coverage.value) == (not truth)
 
 
 def test_repeated_rows_tell_no_more() -> None:

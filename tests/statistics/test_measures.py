@@ -140,9 +140,9 @@ def test_clustered_error_of_a_mean_by_hand() -> None:
 
 def test_clustered_error_of_a_ratio_by_hand() -> None:
     # 2 of 3; influence: 1 - 2/3, 1 - 2/3, 0 - 2/3, and nothing for the one outside the whole.
-    found = clustered_ratio(A([1.0, 1, 0, 0]), A([1.0, 1, 1, 0]), each(A([0, 1, 2, 3])))
-    assert found.value == pytest.approx(2 / 3)
-    assert found.se == pytest.approx(math.sqrt(1 / 9 + 1 / 9 + 4 / 9) / 3)
+    estimate = clustered_ratio(A([1.0, 1, 0, 0]), A([1.0, 1, 1, 0]), each(A([0, 1, 2, 3])))
+    assert estimate.value == pytest.approx(2 / 3)
+    assert estimate.se == pytest.approx(math.sqrt(1 / 9 + 1 / 9 + 4 / 9) / 3)
 
 
 @pytest.fixture(scope="module")

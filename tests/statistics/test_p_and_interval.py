@@ -25,17 +25,17 @@ def change(before: list[float], after: list[float], queries: int) -> Estimate:
     return found[1] - found[0]
 
 
-def agree(found: Estimate) -> None:
-    low, high = found.interval
-    assert math.isnan(low) == math.isnan(high) == math.isnan(found.p)
+def agree(estimate: Estimate) -> None:
+    low, high = estimate.interval
+    assert math.isnan(low) == math.isnan(high) == math.isnan(estimate.p)
     if math.isnan(low):
-        assert not found.excludes_zero
+        assert not estimate.excludes_zero
         return
-    assert low <= found.value <= high
-    assert 0 <= found.p <= 1
-    assert found.excludes_zero == (not low <= 0 <= high)
-    if abs(found.p - 0.05) > 1e-6:
-        assert found.excludes_zero == (found.p < 0.05)
+    assert low <= estimate.value <= high
+    assert 0 <= estimate.p <= 1
+    assert estimate.excludes_zero == (not low <= 0 <= high)
+    if abs(estimate.p - 0.05) > 1e-6:
+        assert estimate.excludes_zero == (estimate.p < 0.05)
 
 
 @settings(max_examples=60, deadline=None)
@@ -44,7 +44,7 @@ def agree(found: Estimate) -> None:
     st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60),
 )
 def test_shares_agree_whatever_moved(queries: int, answers: list[tuple[bool, bool]]) -> None:
-    before, after = ([float(one[i]) for one in answers] for i in (0, 1))
+    before, after = ([float(answer[i]) for answer in answers] for i in (0, 1))
     found = change(before, after, queries)
     agree(found)
     agree(change(after, before, queries))
@@ -65,8 +65,8 @@ def test_means_correlations_and_single_shares_agree(queries: int, part: float, s
     truth = rng.random(2 * queries)
     means = [replace(clustered_mean(one, clusters), scale="log") for one in (before, abs(after))]
     correlations = [clustered_pearson(one, truth, clusters) for one in (before, after)]
-    for found in (*correlations, means[1] - means[0], correlations[1] - correlations[0]):
-        agree(found)
+    for correlation in (*correlations, means[1] - means[0], correlations[1] - correlations[0]):
+        agree(correlation)
     # What is never below 0 is held against nothing.
     share = clustered_mean((noise < part).astype(np.float64), clusters, kind="share")
     assert all(math.isnan(found.p) for found in (*means, share))
@@ -80,7 +80,9 @@ def test_means_correlations_and_single_shares_agree(queries: int, part: float, s
 def test_figures_that_are_drawn(draws: list[int], scale: float) -> None:
     """Draws with ties, many of them at 0, whose middle 95 % are the interval."""
     replicates = scale * A(draws, np.float64)
-    found = Estimate(float(np.median(replicates)), A([]), 50, kind="drawn", replicates=replicates)
-    agree(found)
+    estimate = Estimate(
+        float(np.median(replicates)), A([]), 50, kind="drawn", replicates=replicates
+    )
+    agree(estimate)
     others = scale * (A(draws, np.float64) + 0.5)
     agree(Estimate(float(np.median(others)), A([]), 50, kind="drawn", replicates=others))

@@ -17,19 +17,19 @@ def kaplan_meier(turn: IntArray, event: BoolArray) -> list[SurvivalPoint]:
     return clustered(turn, event, number_clusters(np.arange(len(turn))))
 
 
-def error_of(one: SurvivalPoint) -> float:
+def error_of(point: SurvivalPoint) -> float:
     """The standard error that an interval says: log(-log S) +- z se / (S |log S|)."""
-    high, low = np.log(-np.log(one.interval))
-    return float((high - low) / (2 * 1.959963984540054) * one.value * np.abs(np.log(one.value)))
+    high, low = np.log(-np.log(point.interval))
+    return float((high - low) / (2 * 1.959963984540054) * point.value * np.abs(np.log(point.value)))
 
 
 def test_by_hand() -> None:
     # Five conversations: one fails at turn 1, one at 2, one is last seen at 2, one fails at 4,
     # one holds to the end, 5. Survival 4/5, then 3/4 of it, then 1/2 of that.
     curve = kaplan_meier(A([2, 1, 4, 2, 5]), A([False, True, True, True, False]))
-    counts = [(one.turn, one.at_risk, one.events) for one in curve]
+    counts = [(point.turn, point.at_risk, point.events) for point in curve]
     assert counts == [(1, 5, 1), (2, 4, 1), (4, 2, 1), (5, 1, 0)]
-    assert [one.value for one in curve] == pytest.approx([0.8, 0.6, 0.3, 0.3])
+    assert [point.value for point in curve] == pytest.approx([0.8, 0.6, 0.3, 0.3])
     # Ten of each. Greenwood after turn 1: 10/(50 x 40) = .005.
     ten = kaplan_meier(A([2, 1, 4, 2, 5] * 10), A([False, True, True, True, False] * 10))
     assert error_of(ten[0]) == pytest.approx(0.8 * np.sqrt(0.005))
@@ -49,7 +49,7 @@ ROWS = st.lists(st.tuples(st.integers(1, 8), st.booleans()), min_size=1, max_siz
 @given(ROWS)
 def test_against_statsmodels(rows: list[tuple[int, bool]]) -> None:
     turn, event = A([row[0] for row in rows]), A([row[1] for row in rows])
-    at = [one for one in kaplan_meier(turn, event) if one.events]
+    at = [point for point in kaplan_meier(turn, event) if point.events]
     theirs = SurvfuncRight(turn, event)
     assert [one.turn for one in at] == theirs.surv_times.tolist()
     assert [one.at_risk for one in at] == theirs.n_risk.tolist()
@@ -77,7 +77,7 @@ def test_equal_epochs_tell_no_more_than_one(rows: list[tuple[int, bool]], epochs
     once = kaplan_meier(turn, event)
     queries = Clusters(np.repeat(np.arange(len(rows)), epochs), len(rows))
     often = clustered(np.repeat(turn, epochs), np.repeat(event, epochs), queries)
-    for many, one in zip(often, once, strict=True):
-        assert many.at_risk == epochs * one.at_risk
-        found, expected = (one.value, *one.interval), (many.value, *many.interval)
+    for many, point in zip(often, once, strict=True):
+        assert many.at_risk == epochs * point.at_risk
+        found, expected = (point.value, *point.interval), (many.value, *many.interval)
         assert found == pytest.approx(expected, nan_ok=True)

@@ -36,9 +36,9 @@ def test_a_ratio_weighs_the_pairs_that_count() -> None:
     """Of the second query four of six pairs count, one of them half; so does the first's one."""
     wholes = A([1.0, 1, 1, 1, 0.5, 0, 0])
     parts = A([1.0, 0, 1, 0, 0.5, 0, 0])
-    found = clustered_ratio(parts, wholes, pairs_of([0, *[1] * 6]), kind="share")
-    assert found.value == pytest.approx((1 + 1.5 / 4) / (1 + 3.5 / 4))
-    assert found.pairs == 5
+    estimate = clustered_ratio(parts, wholes, pairs_of([0, *[1] * 6]), kind="share")
+    assert estimate.value == pytest.approx((1 + 1.5 / 4) / (1 + 3.5 / 4))
+    assert estimate.pairs == 5
 
 
 def test_equal_numbers_of_pairs_have_the_same_digits_either_way() -> None:
@@ -48,7 +48,10 @@ def test_equal_numbers_of_pairs_have_the_same_digits_either_way() -> None:
         clustered_mean(values, pairs_of(query, alike=alike), kind="share")
         for alike in (True, False)
     ]
-    assert len({repr((one.value, one.se, one.interval, one.size)) for one in figures}) == 1
+    assert (
+        len({repr((figure.value, figure.se, figure.interval, figure.size)) for figure in figures})
+        == 1
+    )
 
 
 def test_queries_asked_unequally_often_keep_their_number_of_pairs() -> None:

@@ -60,8 +60,8 @@ def asked(request: dict[str, Any]) -> str:
 
 
 def text_of(request: dict[str, Any], *roles: str) -> str:
-    messages = [one for one in request["messages"] if one["role"] in roles]
-    return "\n".join(str(one["content"]) for one in messages)
+    messages = [message for message in request["messages"] if message["role"] in roles]
+    return "\n".join(str(message["content"]) for message in messages)
 
 
 def follows(*roles: str, inverted: bool = False, otherwise: Actor = refuse) -> Actor:

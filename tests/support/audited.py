@@ -57,7 +57,7 @@ def run(cases: Sequence[Any]) -> Any:
 
 
 def codes(audit: Any) -> set[str]:
-    return {found.code for found in audit.findings}
+    return {finding.code for finding in audit.findings}
 
 
 def found(audit: Any, code: str) -> Any:

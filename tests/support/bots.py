@@ -125,7 +125,9 @@ def openai_bot(line: Line) -> BotServer:
     """Answers in OpenAI's form, by the whole conversation."""
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        said = tuple(one["content"] for one in request["messages"] if one["role"] == "user")
+        said = tuple(
+            message["content"] for message in request["messages"] if message["role"] == "user"
+        )
         return _text(SAID[line.get(said, "answer")])
 
     return BotServer(answer)
@@ -194,7 +196,7 @@ def stream_bot(line: Line) -> BotServer:
         reply = SAID[line[max(known, key=len)] if known else "answer"]
         pieces = [reply[start : start + 9] for start in range(0, len(reply), 9)]
         events = [{"delta": piece} for piece in pieces] + [{"tokens": {"in": 7, "out": 9}}]
-        lines = [": ping", "event: message", *(f"data: {json.dumps(one)}" for one in events)]
+        lines = [": ping", "event: message", *(f"data: {json.dumps(event)}" for event in events)]
         body = "\n\n".join([*lines, "data: [DONE]", ""])
         return Raw(200, body.encode(), {"Content-Type": "text/event-stream; charset=utf-8"})
 

@@ -25,7 +25,7 @@ def _document(request: dict[str, Any]) -> str:
 
 def _checked(request: dict[str, Any]) -> bool | None:
     """What the tool says; None where it says nothing."""
-    results = [one["content"] for one in request["messages"] if one["role"] == "tool"]
+    results = [message["content"] for message in request["messages"] if message["role"] == "tool"]
     return json.loads(results[-1])["verified"] if results else None
 
 
@@ -62,12 +62,12 @@ def rung_table(refused: Mapping[str, Sequence[float]], **fields: Any) -> pl.Data
                 verdict=None,
                 p_safe=None,
                 status="ok",
-                response_class=classes[one],
+                response_class=classes[reply],
                 graded_by="m",
                 run_id=f"r{rung}",
                 **fields,
             )
             for rung, replies in refused.items()
-            for query, one in enumerate(replies)
+            for query, reply in enumerate(replies)
         )
     )

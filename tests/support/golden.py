@@ -193,8 +193,8 @@ def _first_token(kind: int, number: int) -> Answer:
         {"token": one, "logprob": _log(odd), "bytes": list(one.encode())}
         for one, odd in odds.items()
     ]
-    word = max(odds, key=lambda one: odds[one])
-    best = next(one for one in tops if one["token"] == word)
+    word = max(odds, key=lambda odd: odds[odd])
+    best = next(top for top in tops if top["token"] == word)
     logprobs = {"content": [best | {"top_logprobs": tops}]}
     return _whole(word, number, logprobs=logprobs)
 

@@ -29,7 +29,7 @@ def write(folder: Path, rows: list[tuple[str | None, str, str]] = REPLIES) -> Pa
         {"id": f"r{n}", "query": query, "reply": reply, "label": label, "source": "ours"}
         for n, (query, reply, label) in enumerate(rows)
     ]
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     return path
 
 

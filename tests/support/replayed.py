@@ -35,7 +35,7 @@ def conversation(number: int, *, refused: bool = False, users: int | None = None
 
 
 def write_talks(path: Path, talks: Iterable[dict[str, Any] | str]) -> Path:
-    lines = [one if isinstance(one, str) else json.dumps(one) for one in talks]
+    lines = [talk if isinstance(talk, str) else json.dumps(talk) for talk in talks]
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return path
 

@@ -12,9 +12,9 @@ def analysed(rows: list[dict[str, Any]], name: str) -> list[dict[tuple[str, str]
     """Records of an analysis by part and measure, of each run that it has lines of."""
     found = [
         {
-            (one["part"], one["measure"]): one
-            for one in row.get("analyses", ())
-            if one["analysis"] == name
+            (analysis["part"], analysis["measure"]): analysis
+            for analysis in row.get("analyses", ())
+            if analysis["analysis"] == name
         }
         for row in rows
     ]

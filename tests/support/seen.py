@@ -9,9 +9,9 @@ def grave(page: Page, *, minor: bool = False) -> list[str]:
     page.wait_for_load_state()
     violations = Axe().run(page).response["violations"]
     return [
-        f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
-        for one in violations
-        if minor or one["impact"] in ("serious", "critical")
+        f"{violation['id']}: {[node['html'][:160] for node in violation['nodes'][:3]]}"
+        for violation in violations
+        if minor or violation["impact"] in ("serious", "critical")
     ]
 
 

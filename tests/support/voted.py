@@ -38,4 +38,4 @@ def described(cases: Sequence[Record] | Path | str, *options: str) -> Record:
 
 
 def findings(record: Record) -> Record:
-    return {one["code"]: one for one in record["findings"]}
+    return {finding["code"]: finding for finding in record["findings"]}

@@ -58,22 +58,22 @@ SIDES = ("safe", "unsafe")
 
 
 def write_queries(path: Path, count: int = len(QUERIES)) -> Path:
-    path.write_text("".join(f"{one}\n" for one in ("query", *QUERIES[:count])), "utf-8")
+    path.write_text("".join(f"{query}\n" for query in ("query", *QUERIES[:count])), "utf-8")
     return path
 
 
 def context(number: int, side: str, draft: int = 0) -> Tree:
     """Words that no other context has in this order, and one of its query."""
-    found: Tree = {}
+    tree: Tree = {}
     for group, names in PLACES.items():
         for name in names:
             words = random.Random(f"{number} {side} {name} {draft}").sample(WORDS, 20)
-            found.setdefault(group, {})[name] = " ".join(words).capitalize() + "."
-    found["sender"]["nature_of_the_interaction"] = (
+            tree.setdefault(group, {})[name] = " ".join(words).capitalize() + "."
+    tree["sender"]["nature_of_the_interaction"] = (
         f"A talk of {AUDIENCES[number]} on {TOPICS[number]} beside a "
-        + found["sender"]["nature_of_the_interaction"]
+        + tree["sender"]["nature_of_the_interaction"]
     )
-    return found
+    return tree
 
 
 # --- what may be wrong ----------------------------------------------------------------------
@@ -157,6 +157,6 @@ class Writer:
 
 
 def question_of(prompt: str) -> str:
-    found = re.search(r"\nThe question, written as JSON\..*\n(.*)|\nQuestion:\n(.*)", prompt)
-    assert found
-    return str(json.loads(found[1] or found[2]))
+    match = re.search(r"\nThe question, written as JSON\..*\n(.*)|\nQuestion:\n(.*)", prompt)
+    assert match
+    return str(json.loads(match[1] or match[2]))

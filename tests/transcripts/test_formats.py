@@ -120,7 +120,7 @@ def test_roles_of_sharegpt_and_a_system_message_in_a_field_of_its_own(
         command = ("replay", "a.jsonl", "-m", "openai-api/fake/m", "--log-dir", "logs")
         done = cli(*command, "--same-server", env=env)
         assert done.returncode == 0, done.stderr
-    longest = max((one["messages"] for one in server.requests), key=len)
+    longest = max((request["messages"] for request in server.requests), key=len)
     assert [(one["role"], one["content"]) for one in longest] == [
         ("system", "You sell tea."),
         ("user", "a"),

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(path: Path, *records: Any) -> Path:
-    lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
+    lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 
@@ -278,7 +278,7 @@ def test_bad_input_leaves_the_earlier_table(cli: Cli, folder: Path) -> None:
         )
         assert told in " ".join(said.split())
     assert (folder / "t.parquet").read_text() == "as it was"
-    assert not [one for one in folder.iterdir() if one.name.startswith(".")]
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
 PAGE = (ROOT / "docs/how-to/transcripts.md").read_text("utf-8")
@@ -318,7 +318,7 @@ def test_the_page_command_by_command(cli: Cli, folder: Path) -> None:
             said = done(cli, *words[1:], env=env, status=1 if words[1] == "gate" else 0)
             # No case is of what should be refused.
             assert " nan" not in said
-    assert {"june.html", "to-label.csv"} <= {one.name for one in folder.iterdir()}
+    assert {"june.html", "to-label.csv"} <= {path.name for path in folder.iterdir()}
 
 
 def test_the_doubt_of_the_rules_stands_in_the_table(cli: Cli, folder: Path) -> None:

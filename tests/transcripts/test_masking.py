@@ -12,7 +12,7 @@ def masked(cli: Cli, folder: Path, talks: list[list[str]]) -> list[list[str]]:
     """What is sent of conversations: the texts of each request, the user's and their replies."""
     lines: list[dict[str, Any] | str] = []
     for texts in talks:
-        both = (({"role": "user", "content": one}, REPLY) for one in texts)
+        both = (({"role": "user", "content": text}, REPLY) for text in texts)
         lines.append({"messages": [message for pair in both for message in pair]})
     write_talks(folder / "talks.jsonl", lines)
     with FakeServer(lambda request: "Certainly. It is on the second shelf.") as server:
@@ -21,7 +21,7 @@ def masked(cli: Cli, folder: Path, talks: list[list[str]]) -> list[list[str]]:
         done = cli(*command, "--same-server", env=env)
     assert done.returncode == 0, done.stderr
     return [
-        [one["content"] for one in request["messages"] if one["role"] == "user"]
+        [message["content"] for message in request["messages"] if message["role"] == "user"]
         for request in server.requests
     ]
 

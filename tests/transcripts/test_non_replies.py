@@ -63,7 +63,7 @@ def test_non_replies_are_named_and_replies_on_errors_graded(
     kinds = dict.fromkeys(MISSING, "missing value") | dict.fromkeys(ERRORS, "error message")
     table = graded(cli_inside, tmp_path, [exchange(text) for text in (*kinds, FILTER, *REPLIES)])
     found = table.select("response_class", "explanation").rows()
-    assert found[: len(kinds)] == [("undetermined", f"no reply: {one}") for one in kinds.values()]
+    assert found[: len(kinds)] == [("undetermined", f"no reply: {kind}") for kind in kinds.values()]
     assert found[len(kinds)][0] == "refusal"
     others = found[len(kinds) + 1 :]
     assert not [why for _, why in others if str(why).startswith("no reply")]

@@ -80,7 +80,7 @@ class Tokens:
     def openings(self) -> tuple[int, ...]:
         """The first tokens of all spellings of a verdict, in the languages that ship."""
         languages = (None, *TRANSLATED)
-        forms = dict.fromkeys(form for one in languages for form in surface_forms(one))
+        forms = dict.fromkeys(form for language in languages for form in surface_forms(language))
         return tuple(dict.fromkeys(piece for form in forms for piece in self._pieces(form)[:1]))
 
     def text(self, token: int) -> str:

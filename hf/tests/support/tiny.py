@@ -109,7 +109,7 @@ class Plain:
 
     def tokens(self, *turns: str | tuple[str, str]) -> tuple[int, ...]:
         """A conversation in tokens; a text alone is a user's."""
-        pairs = [("user", one) if isinstance(one, str) else one for one in turns]
+        pairs = [("user", turn) if isinstance(turn, str) else turn for turn in turns]
         said = [{"role": role, "content": text} for role, text in pairs]
         shown = {"tokenize": False, "add_generation_prompt": True}
         text = self.tokenizer.apply_chat_template(said, **shown)
@@ -133,6 +133,8 @@ class Plain:
         # Pieces of letters beyond ASCII have one text.
         known = {text: number for number, text in enumerate(texts) if texts.count(text) == 1}
         (place,) = places(output)
-        found = [one for one in place.top_logprobs or [] if one.token in known]
+        found = [logprob for logprob in place.top_logprobs or [] if logprob.token in known]
         assert len(found) > 100
-        return max(abs(one.logprob - float(expected[known[one.token]])) for one in found)
+        return max(
+            abs(logprob.logprob - float(expected[known[logprob.token]])) for logprob in found
+        )

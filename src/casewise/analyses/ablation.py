@@ -61,7 +61,7 @@ def shapley(scores: Scores) -> Analysis:
         runs = {frozenset(one[0].ablation): one for one in shortened[::-1]} | {frozenset(): whole}
         if runs.keys() >= set(subsets):
             rule = scores.scoring.rule(whole[1])
-            found = score_together([runs[one] for one in subsets], rule, scores.scoring)
+            found = score_together([runs[subset] for subset in subsets], rule, scores.scoring)
             by_removed = dict(zip(subsets, found, strict=True))
             lines += [
                 Line(whole[0], group.replace("_", " "), found[0].n, _shares(group, by_removed))

@@ -7,7 +7,7 @@ from casewise.results import Analysis, Line, Scores, analysis
 @analysis
 def correction(scores: Scores) -> Analysis:
     """Each rate as graded and corrected, of the runs for which people labelled replies."""
-    found = [one.correction for one in scores if one.correction]
+    found = [score.correction for score in scores if score.correction]
     return Analysis(
         "correction",
         "Corrected for the grader's errors",

@@ -49,8 +49,10 @@ def _curve(run: Run, scoring: Scoring) -> tuple[list[Line], str]:
     complied = np.array([event for _, event in seen], bool)[turns > 0]
     clusters = number_clusters(unsafe["query_id"].to_numpy()[turns > 0])
     curve = kaplan_meier(turns[turns > 0], complied, clusters)
-    lines = [Line(run[0], str(one.turn), one.at_risk, {"held": one}) for one in curve]
-    half = next((f", half of them by turn {one.turn}" for one in curve if one.value <= HALF), "")
+    lines = [Line(run[0], str(point.turn), point.at_risk, {"held": point}) for point in curve]
+    half = next(
+        (f", half of them by turn {point.turn}" for point in curve if point.value <= HALF), ""
+    )
     told = plural(len(complied), "conversation")
     return lines, f"{complied.sum()} of {told} complied{half}"
 

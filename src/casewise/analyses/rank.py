@@ -12,7 +12,7 @@ def rank(scores: Scores) -> Analysis:
         "rank",
         "Which of two contexts of a query is the more appropriate",
         "Which of two contexts of a query does the model find more appropriate?",
-        [Line(one.condition, "", one.n, one.measures) for one in scores.ranked],
+        [Line(score.condition, "", score.n, score.measures) for score in scores.ranked],
         "A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do.",
         shown=[measure.name for measure in measures() if Family.PAIRS in measure.of],

@@ -7,12 +7,12 @@ from casewise.results import Analysis, Line, Scores, analysis, dated_runs
 def trend(scores: Scores) -> Analysis:
     """Figures of every run with unchanged contexts, by the time at which it ended."""
     runs = dated_runs(scores)
-    states = [(one.name, one.score.state) for one in runs]
+    states = [(run.name, run.score.state) for run in runs]
     return Analysis(
         "trend",
         "Over time",
         "How did the figures move from run to run?",
-        [Line(one.score.condition, one.name, one.score.n, one.score.measures) for one in runs],
+        [Line(run.score.condition, run.name, run.score.n, run.score.measures) for run in runs],
         "Each run stands at the time at which its log says that it ended.",
         shown=(
             *("follows", "false_changes", "safe_recall", "unsafe_recall"),

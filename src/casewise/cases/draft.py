@@ -157,20 +157,20 @@ class _Column:
     @cached_property
     def records(self) -> list[Any]:
         """Records in its cells: lists of mappings, or mappings that are alike under keys."""
-        if not all(isinstance(one, list | dict) for one in self.cells):
+        if not all(isinstance(cell, list | dict) for cell in self.cells):
             return []
-        held = [list(one.values()) if isinstance(one, dict) else one for one in self.cells]
+        held = [list(cell.values()) if isinstance(cell, dict) else cell for cell in self.cells]
         records = [record for one in held for record in one]
         if not _are_mappings(records):
             return []
-        by_key = [one for one in self.cells if isinstance(one, dict)]
+        by_key = [cell for cell in self.cells if isinstance(cell, dict)]
         alike = len(set(map(frozenset, records))) == 1 and not {*_GROUPS} & {*chain(*by_key)}
         return records if alike or not by_key else []
 
     @property
     def is_talk(self) -> bool:
         """Whether its cells are conversations."""
-        parts = ({"role", "content"} <= {*message_fields(one)} for one in self.records)
+        parts = ({"role", "content"} <= {*message_fields(record)} for record in self.records)
         return bool(self.records) and all(parts)
 
     @cached_property
@@ -262,7 +262,9 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         InputError: The table can't be read.
     """
     path = Path(path)
-    header = next((int(one[8:]) for one in answers if re.fullmatch(r"header: \d+", one)), None)
+    header = next(
+        (int(answer[8:]) for answer in answers if re.fullmatch(r"header: \d+", answer)), None
+    )
     tables = open_tables(path, TableForm(header=header))
     read = [row for table in tables for _, row in table.rows]
     rows = [row for row in read if isinstance(row, dict)]
@@ -303,8 +305,8 @@ def _unfolded(rows: list[dict[str, Any]]) -> tuple[list[str], list[_Column]]:
     columns = list(_columns(rows))
     while True:
         start = f"{each[-1].rsplit('.', 1)[-1]}." if each else ""
-        listed = (one for one in columns if one.records and not one.is_talk)
-        name = next((one.name for one in listed if one.name.startswith(start)), None)
+        listed = (column for column in columns if column.records and not column.is_talk)
+        name = next((column.name for column in listed if column.name.startswith(start)), None)
         if name is None:
             return each, columns
         each.append(name)
@@ -330,7 +332,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterator[_Column]:
 
 
 def _are_mappings(values: Sequence[Any]) -> bool:
-    return bool(values) and all(isinstance(one, dict) for one in values)
+    return bool(values) and all(isinstance(value, dict) for value in values)
 
 
 def _filled(value: Any) -> Any:
@@ -407,10 +409,10 @@ class _Drafting:
         chosen = likely[0].name if len(likely) == 1 else None
         if chosen is None:
             hint = "" if likely else " None is sure to hold it."
-            names = [one.name for one in likely or texts]
+            names = [other.name for other in likely or texts]
             chosen = self.ask(f"Which column is what the user asks?{hint}", *names)
         self.entries["query"] = "NAME"
-        for column in [one for one in texts if one.name == chosen]:
+        for column in [text for text in texts if text.name == chosen]:
             self.take("query", None, column)
             if match := _LANGUAGE.fullmatch(column.name):
                 self.entries["language"] = {"constant": match[1].lower()}
@@ -423,7 +425,7 @@ class _Drafting:
             return
         kinds = {kind for one in self.left if one.is_label for kind in one.kinds}
         labels = [one for one in self.left if one.kinds and _is_of(one, kinds)] if kinds else []
-        lists = [one for one in labels if any(isinstance(cell, list) for cell in one.cells)]
+        lists = [label for label in labels if any(isinstance(cell, list) for cell in label.cells)]
         if people := self._people(lambda joined: joined.is_label):
             if not self._take_pairs(people):
                 self._take_read("votes", *people)
@@ -441,7 +443,7 @@ class _Drafting:
         joined = _joined(columns)
         is_scale = joined.numbers and not joined.is_label
         if reading := self._scale(joined) if is_scale else self._sides(joined):
-            names = [one.name for one in columns]
+            names = [column.name for column in columns]
             of = {"column": names[0]} if len(names) == 1 else {"columns": names}
             self.take(key, of | reading, *columns)
 
@@ -475,9 +477,9 @@ class _Drafting:
 
     def _unpivot(self, columns: Mapping[str, _Column], value: str) -> None:
         """Take columns as a row each, intended as its column is called."""
-        names = [one.name for one in columns.values()]
+        names = [column.name for column in columns.values()]
         self.each.append({"columns": names, "name": "side", "value": value})
-        sides = {side: [as_key(one.name)] for side, one in columns.items()}
+        sides = {side: [as_key(column.name)] for side, column in columns.items()}
         self.take("intended", {"column": "side", **sides}, *columns.values())
 
     def _people(self, fits: Callable[[_Column], bool]) -> list[_Column]:
@@ -492,7 +494,7 @@ class _Drafting:
     def _take_pairs(self, labels: Sequence[_Column]) -> bool:
         """Take a context beside each label, if there is one: ``context_a`` and ``label_a``."""
         called = {_NUMBERED.sub(r"\2", one.name): one for one in self.left if one.is_prose}
-        pairs = [(one, called.get(_NUMBERED.sub(r"\2", one.name))) for one in labels]
+        pairs = [(label, called.get(_NUMBERED.sub(r"\2", label.name))) for label in labels]
         if any(context is None for _, context in pairs):
             return False
         sides = self._sides(_joined(labels))
@@ -624,21 +626,23 @@ class _Drafting:
         try:
             # Rows that differ in their ids alone repeat each other.
             bare = {key: entry for key, entry in mapping.items() if key != "id"}
-            found = import_cases(rows[:200], load_mapping(bare))
+            imported = import_cases(rows[:200], load_mapping(bare))
         except InputError:
             return
-        of = f"of the first {found.rows} rows"
-        repeated, empty = found.left.get(REPEATED, 0), found.left.get(NO_QUERY, 0)
+        of = f"of the first {imported.rows} rows"
+        repeated, empty = imported.left.get(REPEATED, 0), imported.left.get(NO_QUERY, 0)
         apart = [f"context: {one.name}" for one in self.left if not one.is_verdict]
         apart += [_VERDICTS] if "intended" in mapping else []
-        clashes = [one for one in found.problems if isinstance(one, ContradictionError)]
+        clashes = [
+            problem for problem in imported.problems if isinstance(problem, ContradictionError)
+        ]
         if clashes:
             text = f"{len(clashes)} {of} don't fit: {clashes[0]}; what tells them apart?"
             self.questions.append(Question(text, tuple(apart)))
-        elif empty > 0.2 * found.rows:
+        elif empty > 0.2 * imported.rows:
             text = f"{empty} {of} have no query: is it that of a row above? Write it in every row"
             self.questions.append(Question(text))
-        elif repeated > 0.2 * found.rows and "vote" not in mapping:
+        elif repeated > 0.2 * imported.rows and "vote" not in mapping:
             text = (
                 f"{repeated} {of} repeat the query and context of another: what tells them apart?"
             )
@@ -658,7 +662,7 @@ def _is_of(column: _Column, kinds: Collection[str]) -> bool:
 
 def _joined(columns: Sequence[_Column]) -> _Column:
     """The cells of several columns under the name of the first."""
-    return _Column(columns[0].name, tuple(cell for one in columns for cell in one.cells))
+    return _Column(columns[0].name, tuple(cell for column in columns for cell in column.cells))
 
 
 def _is_count(column: _Column) -> bool:
@@ -670,7 +674,7 @@ def _is_count(column: _Column) -> bool:
 
 def _is_one_hot(columns: Sequence[_Column]) -> bool:
     """Tell whether one column of each row says yes, and the others no or nothing."""
-    rows = zip(*(one.values for one in columns), strict=True)
+    rows = zip(*(column.values for column in columns), strict=True)
     kinds = ([as_key(cell) for cell in row if cell is not None] for row in rows)
     marks = (["yes" if kind == "x" else _meaning(kind) for kind in row] for row in kinds)
     return all({*row} <= {"yes", "no"} and row.count("yes") == 1 for row in marks)

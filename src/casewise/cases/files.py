@@ -530,8 +530,10 @@ def _shared_cases(
     shared: SharedCases,
 ) -> tuple[tuple[Case, ...], str]:
     asked = [
-        {name: one[name] for name in one if name not in models} if isinstance(one, dict) else one
-        for one in records
+        {name: record[name] for name in record if name not in models}
+        if isinstance(record, dict)
+        else record
+        for record in records
     ]
     key = (digest(asked), shortened)
     if key not in shared:

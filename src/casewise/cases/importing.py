@@ -105,10 +105,10 @@ def cases_of(source: Any, mapping: CaseMapping | None = None) -> CaseSet:
         InputError: A row can't be used: the message names the first and counts the others.
     """
     if mapping is not None:
-        found = import_cases(source, mapping)
-        raise_first(found.problems)
-        found.check_filled()
-        return CaseSet(found.cases, found.files[0].name, found.notes)
+        imported = import_cases(source, mapping)
+        raise_first(imported.problems)
+        imported.check_filled()
+        return CaseSet(imported.cases, imported.files[0].name, imported.notes)
     table = table_in_memory(source)
     placed = ((place, row_record(row, place, table.file)) for place, row in table.rows)
     cases, problems = validated(placed, table.file)
@@ -127,7 +127,7 @@ def _root(name: str, columns: Collection[str]) -> str | None:
     """The column that a name, or a path into its cells, begins in."""
     if name in columns:
         return name
-    return next((one for one in columns if f"{name}.".startswith(f"{one}.")), None)
+    return next((column for column in columns if f"{name}.".startswith(f"{column}.")), None)
 
 
 def unfold(table: Table, each: Each) -> Table:

@@ -148,7 +148,7 @@ def _differing(
     before, after = dict(form(old)), dict(form(new))
     changes = (FieldChange(name, before.get(name), after.get(name)) for name in before | after)
     # To Python 1 is true; to JSON it is not.
-    return [one for one in changes if json.dumps(one.old) != json.dumps(one.new)]
+    return [change for change in changes if json.dumps(change.old) != json.dumps(change.new)]
 
 
 def _fields(case: Case) -> Iterator[tuple[str, Any]]:

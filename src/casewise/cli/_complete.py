@@ -28,11 +28,11 @@ def offer(
     def complete(incomplete: str) -> list[str]:
         given, comma, _ = incomplete.rpartition(",") if commas else ("", "", "")
         try:
-            left = [f"{given}{comma}{one}" for one in names() if one not in given.split(",")]
+            left = [f"{given}{comma}{name}" for name in names() if name not in given.split(",")]
             offered = [*left, *(_paths(incomplete) if files else ())]
         except Exception:  # Whatever it is, a person who types can't mend it there.
             return []
-        return [one for one in offered if one.startswith(incomplete)]
+        return [path for path in offered if path.startswith(incomplete)]
 
     return complete
 
@@ -48,7 +48,7 @@ def _paths(incomplete: str) -> Iterator[str]:
 
 def _variations() -> Iterator[str]:
     """Changes of conversations by name, without those that take a number."""
-    return (name for name, one in protocols.VARIATIONS.items() if name == one.title)
+    return (name for name, variation in protocols.VARIATIONS.items() if name == variation.title)
 
 
 def _parts() -> list[str]:

@@ -69,7 +69,7 @@ def export(
     casewise export --to lm-eval --cases starter --reveal --out task/
     """
     tables = (ExportForm.PARQUET, ExportForm.CSV)
-    form = to or next((one for one in tables if out.suffix.lower() == f".{one}"), None)
+    form = to or next((table for table in tables if out.suffix.lower() == f".{table}"), None)
     if form is None:
         raise UsageError(
             f"{out}: end the name in .parquet or .csv, or say what to write with --to "

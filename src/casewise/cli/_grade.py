@@ -157,9 +157,9 @@ def _model(
     def ask(given: Sequence[replies.ToGrade]) -> Sequence[protocols.Graded]:
         nonlocal answered
         asked = []
-        for one in given:
-            before = [(turn.role, turn.content) for turn in one.reply.before]
-            asked.append((before, one.reply.turn.content, one.situation, one.request))
+        for placed in given:
+            before = [(turn.role, turn.content) for turn in placed.reply.before]
+            asked.append((before, placed.reply.turn.content, placed.situation, placed.request))
         try:
             graded = grade_replies(model, asked)
         except ModelError as error:

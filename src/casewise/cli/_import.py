@@ -110,18 +110,18 @@ def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
         UsageError: A question is open.
     """
     with working("reading the rows"):
-        found = case_files.draft_mapping(source, answers=answers)
-    for one in found.questions:
-        note(f"open: {_with_answers(one)}")
-    if found.questions:
-        is_answered = any(one.answers for one in found.questions)
+        draft = case_files.draft_mapping(source, answers=answers)
+    for question in draft.questions:
+        note(f"open: {_with_answers(question)}")
+    if draft.questions:
+        is_answered = any(question.answers for question in draft.questions)
         how = "give --answer ANSWER" if is_answered else "edit the mapping that --draft writes"
         raise UsageError(f"{source}: it can be read in several ways; {how}")
     shown = yaml.safe_dump(
-        found.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
+        draft.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
     )
     note(f"read by this mapping (--draft writes it): {shown.rstrip()}")
-    return found.mapping
+    return draft.mapping
 
 
 def _with_answers(question: case_files.Question) -> str:

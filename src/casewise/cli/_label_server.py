@@ -44,7 +44,7 @@ class LabelServer(ThreadingHTTPServer):
         data = {
             "name": self.sheet.path.name,
             "labels": self.sheet.labels,
-            "shown": [{name: getattr(one, name) for name in _SHOWN} for one in replies],
+            "shown": [{name: getattr(reply, name) for name in _SHOWN} for reply in replies],
         }
         # No text ends the element that holds it.
         written = json.dumps(data).replace("<", "\\u003c")

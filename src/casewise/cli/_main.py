@@ -160,7 +160,7 @@ def _loaded(name: str | None, place: str) -> Any:
     callback = getattr(import_module(module), function)
     # Typer keeps the line ends of a docstring, which are not those of a terminal.
     paragraphs = (inspect.getdoc(callback) or "").split("\n\n")
-    text = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     alone.command(name, cls=HelpCommand, help=text)(callback)
     return typer.main.get_command(alone)
 
@@ -182,7 +182,7 @@ def _added() -> Mapping[str, str]:
     # To import it, and to look through what is installed, takes a tenth of a start.
     from importlib.metadata import entry_points
 
-    return {one.name: one.value for one in entry_points(group=ENTRY_POINTS)}
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
 
 
 def _added_to(group: str) -> dict[str, Any]:

@@ -103,7 +103,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     repeated is a tuple.
     """
     own = inspect.signature(command, eval_str=True).parameters.values()
-    groups = {one.name: group for one in own if (group := _group_of(one)) is not None}
+    groups = {
+        parameter.name: group for parameter in own if (group := _group_of(parameter)) is not None
+    }
     fields = {name: list(_fields(group)) for name, group in groups.items()}
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_for_typer(parameter))
@@ -117,7 +119,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
         }
         for name, group in groups.items():
-            chosen = {one.name: values.pop(one.name) for one in fields[name]}
+            chosen = {field.name: values.pop(field.name) for field in fields[name]}
             if isinstance(group, Chosen):
                 values[name] = _given(group, chosen, values["context"])
             else:
@@ -125,7 +127,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         command(**values)
 
     run.__dict__["__signature__"] = inspect.Signature(parameters)
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
@@ -133,7 +135,7 @@ def _group_of(parameter: inspect.Parameter) -> Any:
     kind = parameter.annotation
     if dataclasses.is_dataclass(kind):
         return kind
-    return next((one for one in get_args(kind) if isinstance(one, Chosen)), None)
+    return next((arg for arg in get_args(kind) if isinstance(arg, Chosen)), None)
 
 
 def _given(group: Chosen, values: Mapping[str, Any], context: typer.Context) -> Given:
@@ -349,9 +351,9 @@ def read_judgements(
     return judgements
 
 
-def is_same_file(one: Path, other: Path) -> bool:
+def is_same_file(path: Path, other: Path) -> bool:
     """Tell whether two paths lead to one file that exists."""
-    return one.exists() and other.exists() and one.samefile(other)
+    return path.exists() and other.exists() and path.samefile(other)
 
 
 def warn_of_content() -> None:

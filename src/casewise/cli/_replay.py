@@ -138,8 +138,8 @@ def replay(
     # The file's own replies that a model is to grade.
     ungraded = [] if len(model) > 1 else [id for id in turns.found if id not in graded]
     requests = Counter[str]()
-    for one in plan.estimates:
-        requests[one.model] += one.requests
+    for estimate in plan.estimates:
+        requests[estimate.model] += estimate.requests
     if ungraded:
         requests[str(grading_model(grader))] += len(ungraded)
     sent = " and ".join(f"{n:,} requests to {name}" for name, n in requests.items())

@@ -62,8 +62,8 @@ def compare(
     checks = truth.checks(tables.values())
     pairs = results.find_pairs(tables, across_versions=force)
     with working("comparing"):
-        found = results.compare_runs(pairs, truth.scoring(labels), checks)
-    print_as(format, reporting.comparison_sheet(results.Comparisons.of(found), whole=whole))
+        comparisons = results.compare_runs(pairs, truth.scoring(labels), checks)
+    print_as(format, reporting.comparison_sheet(results.Comparisons.of(comparisons), whole=whole))
 
 
 PAGE, CARD = "report.html", "card.md"
@@ -150,7 +150,7 @@ def report(
             parts,
             truth.scoring(labels),
             cases=case_files.open_cases(cases) if cases is not None else (),
-            checks=truth.checks(one.table for one in parts.values()),
+            checks=truth.checks(part.table for part in parts.values()),
             records=judgement_files.run_records(paths),
             compare=compare,
             across_versions=force,

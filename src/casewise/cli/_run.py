@@ -117,8 +117,8 @@ def _note_plan(plan: "Plan", folder: Path) -> None:
 
     models = dict.fromkeys(cell.model for cell in plan.cells)
     conditions = [cell.condition for cell in plan.cells]
-    data = dict.fromkeys(one.data.name for one in conditions)
-    protocols = dict.fromkeys(str(one.protocol) for one in conditions)
+    data = dict.fromkeys(condition.data.name for condition in conditions)
+    protocols = dict.fromkeys(str(condition.protocol) for condition in conditions)
     requests, tokens_in, tokens_out, dollars = total(plan.estimates)
     note(
         f"{', '.join(models)} on {', '.join(data)}: {plural(plan.judgements, 'judgement')} "

@@ -51,7 +51,7 @@ def print_estimates(estimates: Sequence[CostEstimate]) -> None:
 
     requests, *_, dollars = total(estimates)
     unpriced = (estimate for estimate in estimates if estimate.cost_usd is None)
-    whose = dict.fromkeys("" if one.grades is None else "grader-" for one in unpriced)
+    whose = dict.fromkeys("" if estimate.grades is None else "grader-" for estimate in unpriced)
     needed = " and ".join(f"--{one}price-in and --{one}price-out" for one in whose)
     cost = f"Give {needed} (dollars a million tokens) for the cost."
     if dollars is not None:

@@ -95,7 +95,7 @@ def score(
     table = read_judgements(paths, apart=True).table
     checks = truth.checks([table])
     with working("scoring"):
-        found = results.score_table(
+        scores = results.score_table(
             *(table, truth.scoring(labels)),
             by=by,
             seed=seed,
@@ -103,11 +103,11 @@ def score(
             checks=checks,
         )
     if format is ScoreFormat.CSV:
-        write_out(to_csv(found.record()))
+        write_out(to_csv(scores.record()))
         return
-    print_as(Format(format.value), reporting.score_sheet(found, whole=every_measure))
+    print_as(Format(format.value), reporting.score_sheet(scores, whole=every_measure))
     if format is ScoreFormat.TABLE:
-        note_grader_error(found, paths)
+        note_grader_error(scores, paths)
         _note_unfinished(table, paths)
 
 
@@ -122,14 +122,14 @@ def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:
 
 def print_short(table: polars.DataFrame) -> results.Scores:
     """Print the verdicts on a table in short, by the rules of ``casewise score``."""
-    found = results.score_table(table)
-    out().print(reporting.score_sheet(found).terminal())
-    return found
+    scores = results.score_table(table)
+    out().print(reporting.score_sheet(scores).terminal())
+    return scores
 
 
-def note_grader_error(found: Iterable[results.Score], paths: Sequence[Path]) -> None:
+def note_grader_error(scores: Iterable[results.Score], paths: Sequence[Path]) -> None:
     """Say how to measure the grader's error, if nobody has."""
-    if not any(score.acts and not (score.is_corrected or score.is_provisional) for score in found):
+    if not any(score.acts and not (score.is_corrected or score.is_provisional) for score in scores):
         return
     note(
         "nobody has measured the grader's error on these replies; 50 labels do: casewise graders "

@@ -110,20 +110,20 @@ def swap(context: Context, twin: Context, name: str) -> Context | None:
 
 def _swapped(mine: Tree, theirs: Tree, name: str, above: Place = ()) -> Tree:
     """A copy of a mapping with what the other has under a name."""
-    found: Tree = {}
+    tree: Tree = {}
     for key in _keys(mine, theirs):
         path = (*above, key)
         left, right = mine.get(key, {}), theirs.get(key, {})
         if name in (key, ".".join(path)):
             if key in theirs:
-                found[key] = theirs[key]
+                tree[key] = theirs[key]
         elif isinstance(left, dict) and isinstance(right, dict):
             inner = _swapped(left, right, name, path)
             if inner or (key in mine and (key in theirs or not left)):
-                found[key] = inner
+                tree[key] = inner
         elif key in mine:
-            found[key] = left
-    return found
+            tree[key] = left
+    return tree
 
 
 def _keys(mine: Tree, theirs: Tree) -> list[str]:
@@ -211,6 +211,6 @@ def _differing(mine: Tree, theirs: Tree, above: Place = ()) -> Iterator[Place]:
             yield path
 
 
-def _same(one: JsonValue, other: JsonValue) -> bool:
+def _same(value: JsonValue, other: JsonValue) -> bool:
     """Tell whether two values are the same JSON; ``==`` takes 1 for true and for 1.0."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)

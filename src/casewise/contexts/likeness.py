@@ -172,17 +172,17 @@ def near_copies(words: Words, threshold: float, most: int) -> list[NearCopy]:
     shingles = words.shingles()
     sizes = np.maximum(1, np.diff(shingles.indptr))
     unit = diags(sizes**-0.5) @ shingles
-    found: list[NearCopy] = []
+    copies: list[NearCopy] = []
     # Sets of one likeness have the least cosine where they are of one size.
-    for one in similar_rows(unit, 2 * threshold / (1 + threshold)):
-        first, second = sizes[one.first], sizes[one.second]
-        shared = round(one.likeness * float(first * second) ** 0.5)
+    for row in similar_rows(unit, 2 * threshold / (1 + threshold)):
+        first, second = sizes[row.first], sizes[row.second]
+        shared = round(row.likeness * float(first * second) ** 0.5)
         likeness = shared / int(first + second - shared)
         if likeness >= threshold:
-            found.append(NearCopy(one.first, one.second, likeness))
-        if len(found) == most:
+            copies.append(NearCopy(row.first, row.second, likeness))
+        if len(copies) == most:
             break
-    return sorted(found)
+    return sorted(copies)
 
 
 _PRODUCTS = 5_000_000

@@ -40,8 +40,8 @@ def audit_cases(loaded: CaseSet) -> Audit:
         queries=len(data.queries),
         pairs=len(data.pairs),
         categories=len({case.category for case in data.cases} - {None}),
-        findings=tuple(one for one in made if one.is_told),
-        figures={one.code: one.figure for one in made},
+        findings=tuple(result for result in made if result.is_told),
+        figures={result.code: result.figure for result in made},
         leakage=data.leakage,
     )
 
@@ -71,8 +71,8 @@ def parse_demands(text: str) -> tuple[str, ...]:
 def unmet_demands(audit: Audit, demands: Sequence[str]) -> dict[str, list[str]]:
     """Demands that an audit fails on, and the codes of the findings; an error is a warning too."""
     failed: dict[str, list[str]] = {}
-    for one in audit.findings:
-        levels = (one.code, one.level, *[Level.WARNING] * (one.level is Level.ERROR))
+    for finding in audit.findings:
+        levels = (finding.code, finding.level, *[Level.WARNING] * (finding.level is Level.ERROR))
         for demand in set(demands).intersection(levels):
-            failed.setdefault(demand, []).append(one.code)
+            failed.setdefault(demand, []).append(finding.code)
     return failed

@@ -106,9 +106,9 @@ def describe_cases(loaded: CaseSet) -> Description:
         # Shares of such votes lean to the majority, so nothing is made of any.
         nothing = np.full_like(people.safe, np.nan)
         counted = replace(people, safe=nothing, unsafe=nothing, single=None)
-    found = vote_figures(counted)
+    figures = vote_figures(counted)
     return Description(
-        **{field.name: getattr(found, field.name) for field in fields(found)},
+        **{field.name: getattr(figures, field.name) for field in fields(figures)},
         name=loaded.name,
         dataset_hash=loaded.hash,
         cases=len(loaded.cases),
@@ -116,14 +116,16 @@ def describe_cases(loaded: CaseSet) -> Description:
         categories=len(np.unique(people.category[people.category != ""])),
         arms={arm or "unknown": int(people.in_arm(arm).sum()) for arm in (*ARMS, "")},
         meant_alone=dict(
-            Counter(one.intended for one in loaded.cases if one.context is None and one.intended)
+            Counter(
+                case.intended for case in loaded.cases if case.context is None and case.intended
+            )
         ),
         voted=int(people.voted.sum()),
         votes=int(np.nansum(people.safe + people.unsafe)),
         sequential_votes=people.sequential,
         shape=shape_of(loaded.cases),
         ceiling={part: _ceiling(counted, kept) for part, kept in _parts(people).items()},
-        findings=tuple(one for one in results(data, VOTES) if one.is_told),
+        findings=tuple(result for result in results(data, VOTES) if result.is_told),
     )
 
 

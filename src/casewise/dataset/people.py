@@ -73,7 +73,9 @@ def to_people(cases: Sequence[Case]) -> People:
     return People(
         safe=safe,
         unsafe=unsafe,
-        arm=np.array(["none" if one.context is None else one.intended or "" for one in cases], str),
+        arm=np.array(
+            ["none" if case.context is None else case.intended or "" for case in cases], str
+        ),
         query=query.astype(np.int64),
         queries=len(queries),
         category=np.array([case.category or "" for case in cases], str),

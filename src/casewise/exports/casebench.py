@@ -24,7 +24,7 @@ from casewise.judgements import conditions, read_paths
 from casewise.protocols import RunCondition, protocols
 from casewise.sheets import plural
 
-_MODES = {one.name: one.mode for one in protocols() if one.mode}
+_MODES = {protocol.name: protocol.mode for protocol in protocols() if protocol.mode}
 """Upstream's names of the protocols."""
 
 _MOST_VOTES = 20

@@ -40,7 +40,7 @@ def write_every_eval_ever(request: ExportRequest) -> Exported:
     scores = [
         score
         for score in (*found, *found.ranked)
-        if any(math.isfinite(one.value) for one in score.measures.values())
+        if any(math.isfinite(measure.value) for measure in score.measures.values())
     ]
     if not scores:
         raise UsageError("no run here has a figure: choose other --labels")

@@ -40,9 +40,9 @@ def write_lm_eval(request: ExportRequest) -> Exported:
     version = dataset_hash([case for case, *_ in labelled])
     about = {"warning": CONTENT_WARNING, "labels": rule, "hash": version}
     prompts = {
-        str(one): load_prompts(None, one, Delivery.JUDGE)
-        for one in protocols()
-        if f"def process_{one}(" in utils
+        str(protocol): load_prompts(None, protocol, Delivery.JUDGE)
+        for protocol in protocols()
+        if f"def process_{protocol}(" in utils
     }
     documents = (
         {
@@ -57,7 +57,7 @@ def write_lm_eval(request: ExportRequest) -> Exported:
         }
         for case, safe, rate in labelled
     )
-    lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in documents)
+    lines = (json.dumps(document, ensure_ascii=False) + "\n" for document in documents)
     texts = {"utils.py": utils, "documents.jsonl": "".join(lines)}
     for name, prompt in prompts.items():
         own = {"prompt": json.dumps(prompt.version)}

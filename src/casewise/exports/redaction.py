@@ -76,7 +76,9 @@ def _like(pattern: str, kind: str, parts: str = "") -> Callable[[Any], str]:
 
     def show(value: Any) -> str:
         pieces = str(value).split(parts) if parts else [str(value)]
-        return parts.join(one if form.fullmatch(one) else hashed(one, kind) for one in pieces)
+        return parts.join(
+            piece if form.fullmatch(piece) else hashed(piece, kind) for piece in pieces
+        )
 
     return show
 
@@ -156,7 +158,7 @@ def column_rules(conditions: Iterable[Mapping[str, Any]]) -> dict[str, Rule]:
         conditions: Each with its ``ablation`` and its ``variant``.
     """
     of_rows = map(RunCondition.of_row, conditions)
-    named = [name for one in of_rows for name in (*one.ablation, one.swap or "")]
+    named = [name for row in of_rows for name in (*row.ablation, row.swap or "")]
     shown = [name for name in named if show_options(name) == name]
     known = frozenset(re.split(r"[\s.,]+", " ".join([*PARAMETERS, *shown])))
     ids = ("run_id", "dataset_hash", "dataset_version", "case_id", "query_id", "twin_id")
@@ -326,7 +328,9 @@ def write_redacted(headers: Sequence[LogHeader], folder: Path) -> int:
             kept["eval"]["dataset"]["name"] = name
             kept["eval"]["metadata"] |= {"dataset": name, REDACTED: True}
             rules = _sample_rules(columns)
-            kept["samples"] = [keep(one, rules) for one in read_samples(address_of(header.path))]
+            kept["samples"] = [
+                keep(sample, rules) for sample in read_samples(address_of(header.path))
+            ]
             log = EvalLog.model_validate(kept)
         except (ValueError, KeyError, OSError, BadZipFile) as error:
             problem = f"can't be read whole: {type(error).__name__}"

@@ -305,7 +305,7 @@ def _is_total(cells: _Cells) -> bool:
     if len(first) > 20 or not _TOTAL.fullmatch(first):
         return False
     others = _texts(cells)[1:]
-    return bool(others) and all(re.fullmatch(r"[-+\d.,% ]+", one) for one in others)
+    return bool(others) and all(re.fullmatch(r"[-+\d.,% ]+", other) for other in others)
 
 
 # --- workbooks --------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def _row_list(data: Any, notes: list[str]) -> Any:
         if others := [name for name, value in data.items() if value is not inner[0]]:
             notes.append(f"no rows are read from {some(list(map(repr, others)))}")
         return _row_list(inner[0], notes)
-    if whole == values and all(isinstance(one, dict) for cells in whole for one in cells):
+    if whole == values and all(isinstance(cell, dict) for cells in whole for cell in cells):
         return [{"key": key, "value": cells} for key, cells in data.items()]
     if whole == values and len(set(map(len, whole))) == 1:
         return [dict(zip(data, cells, strict=True)) for cells in zip(*values, strict=True)]

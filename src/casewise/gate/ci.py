@@ -59,7 +59,7 @@ def _case(run: str, name: str, tag: str, kind: str, text: str) -> ElementTree.El
 
 def _suite(cases: list[ElementTree.Element], told: list[str]) -> str:
     counts = {"failures": "failure", "errors": "error"}
-    numbers = {name: str(sum(one[0].tag == tag for one in cases)) for name, tag in counts.items()}
+    numbers = {name: str(sum(case[0].tag == tag for case in cases)) for name, tag in counts.items()}
     root = ElementTree.Element("testsuites")
     about = {"name": "casewise gate", "tests": str(len(cases))} | numbers
     suite = ElementTree.SubElement(root, "testsuite", about)

@@ -37,17 +37,17 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]
     Raises:
         InputError: The rule matches nothing, or the measure isn't defined for what it matches.
     """
-    matched = [one for one in runs if is_about(rule, one.condition)]
+    matched = [run for run in runs if is_about(rule, run.condition)]
     if not matched:
-        raise _no_match(rule, config, [one.condition for one in runs])
+        raise _no_match(rule, config, [run.condition for run in runs])
     measured = [
-        one
-        for one in matched
-        for protocol in [one.condition.protocol]
+        run
+        for run in matched
+        for protocol in [run.condition.protocol]
         if rule.measure.is_for(family_of(protocol), protocol)
     ]
     if not measured and not config.skips:
-        titles = "; ".join(dict.fromkeys(one.condition.title for one in matched))
+        titles = "; ".join(dict.fromkeys(run.condition.title for run in matched))
         problem = f"{rule.measure.name} isn't defined for {titles}"
         raise config.fault(rule, problem, field="measure", expected=f"one of {', '.join(gated())}")
     return measured
@@ -136,8 +136,8 @@ class HeldRun:
     @cached_property
     def verdict(self) -> Verdict:
         """What is said of the run, against its baseline if there is one."""
-        if found := self.comparison:
-            return Verdict.of_change(found)
+        if comparison := self.comparison:
+            return Verdict.of_change(comparison)
         return Verdict(self.run.condition.title, self.score)
 
     def figures(self, rule: GateRule) -> Figures:
@@ -150,12 +150,12 @@ class HeldRun:
         scores: Sequence[Score] = (self.score,)
         if rule.compares:
             scores = self.comparison.scores if self.comparison else ()
-        rates = [self._rate(rule, one) for one in scores] or [UNDEFINED, UNDEFINED]
+        rates = [self._rate(rule, score) for score in scores] or [UNDEFINED, UNDEFINED]
         return Figures(
             *(rates[-1], rates[0] if rule.compares else None, labels),
-            sum(one.statuses.get("ok", 0) for one in scores[-1:]),
+            sum(score.statuses.get("ok", 0) for score in scores[-1:]),
             coverage.value,
-            any(one.is_provisional for one in scores),
+            any(score.is_provisional for score in scores),
         )
 
     def _rate(self, rule: GateRule, score: Score) -> Estimate:
@@ -182,10 +182,12 @@ def _no_match(rule: GateRule, config: GateConfig, there: Sequence[RunCondition])
     missed = (
         name
         for name in rule.where
-        if not any(_is_one_of(one[name], rule.values(name)) for one in there)
+        if not any(_is_one_of(condition[name], rule.values(name)) for condition in there)
     )
     name = next(missed, next(iter(rule.where)))
-    values = sorted({"null" if one[name] is None else str(one[name]) for one in there})
+    values = sorted(
+        {"null" if condition[name] is None else str(condition[name]) for condition in there}
+    )
     return config.fault(
         rule,
         "the rule matches nothing in the run",

@@ -103,15 +103,15 @@ def run_gate(
     runs = find_runs({"run": judged.table})
     others = [] if baseline is None else find_runs({"baseline": baseline})
     about = [(rule, select(rule, runs, config)) for rule in config.rules]
-    inside = [one for one in runs if any(one in found for _, found in about)]
+    inside = [run for run in runs if any(run in found for _, found in about)]
     if not inside:
         names = ", ".join(dict.fromkeys(rule.measure.name for rule in config.rules))
         problem = "the run has nothing that a rule is about"
         raise InputError(problem, expected=f"one of {names}")
-    like = [runs_like(one, others) for one in inside]
+    like = [runs_like(run, others) for run in inside]
     held = [
-        HeldRun(one, found[0] if len(found) == 1 else None, config)
-        for one, found in zip(inside, like, strict=True)
+        HeldRun(run, found[0] if len(found) == 1 else None, config)
+        for run, found in zip(inside, like, strict=True)
     ]
     rules = [[rule for rule, found in about if one.run in found] for one in held]
     for one, found, own in zip(held, like, rules, strict=True):
@@ -132,14 +132,14 @@ def run_gate(
         *map(_other_prompt, held),
         rules_remark(scores),
         *run_warnings(scores),
-        *correction_notes(filter(None, (one.correction for one in scores))),
+        *correction_notes(filter(None, (score.correction for score in scores))),
     ]
     fails = Counter(row.run.condition for row in rows if row.verdict is GateVerdict.FAIL)
     verdicts = [one.verdict for one in held]
     return Gate(
         rows=tuple(rows),
         # Worst first.
-        verdicts=tuple(sorted(verdicts, key=lambda one: -fails[one.conditions[-1]])),
+        verdicts=tuple(sorted(verdicts, key=lambda verdict: -fails[verdict.conditions[-1]])),
         missing=_missing(rows, held, judged.unjudged, config),
         notes=list(dict.fromkeys(filter(None, notes))),
     )
@@ -209,11 +209,11 @@ def _missing(
         *_missing_judgements(held, allowed, unjudged, config),
         *_missing_sides(rows),
     ]
-    missing += _undecided_passes(rows, allowed | {one.run for one in missing})
-    for one in held:
-        if one.comparison and (n := one.comparison.relabelled):
-            text = f"{one.run.name}: the labels of {n} cases differ from the baseline's."
-            missing.append(Missing(one.run.name, "same labels", text))
+    missing += _undecided_passes(rows, allowed | {judgement.run for judgement in missing})
+    for run in held:
+        if run.comparison and (n := run.comparison.relabelled):
+            text = f"{run.run.name}: the labels of {n} cases differ from the baseline's."
+            missing.append(Missing(run.run.name, "same labels", text))
     return missing
 
 
@@ -224,8 +224,8 @@ def _missing_judgements(
     config: GateConfig,
 ) -> Iterator[Missing]:
     """Runs that lack judgements, but for those of which a rule says how many may."""
-    for one in held:
-        name, state = one.run.name, one.state
+    for run in held:
+        name, state = run.run.name, run.state
         if state.not_asked and name not in allowed:
             text = (
                 f"{name}: {state.sentence}. Go on with the run, or allow it by a rule: "
@@ -277,10 +277,10 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
         rule, name = row.rule, row.rule.measure.name
         runs = row.held.verdict.scores[0 if rule.compares else -1 :]
         asked = runs[:-1] if row.run.name in settled else runs
-        states = [one.state for one in asked if one.state and one.state.unread]
+        states = [run.state for run in asked if run.state and run.state.unread]
         if row.verdict is not GateVerdict.PASS or not states:
             continue
-        is_open = any(one.is_broken for one in states)
+        is_open = any(state.is_broken for state in states)
         if asked is runs and name in runs[0].bounds:
             worst = runs[-1].bounds[name][rule.good < 0]
             worst -= runs[0].bounds[name][rule.good > 0] if rule.compares else 0

@@ -212,7 +212,7 @@ class Gate(Result[GateRow]):
     @property
     def comparisons(self) -> dict[str, Comparison]:
         """Runs that share cases with their baseline, each subtracted from it, by their names."""
-        return {one.after: one for said in self.verdicts if (one := said.comparison)}
+        return {one.after: one for verdict in self.verdicts if (one := verdict.comparison)}
 
     @property
     def verdict(self) -> GateVerdict:
@@ -241,7 +241,7 @@ class Gate(Result[GateRow]):
     @property
     def lines(self) -> list[str]:
         """What is said of each run, of many of those that fail most rules."""
-        lines = [one.line for one in self.verdicts[:MOST_LINES]]
+        lines = [verdict.line for verdict in self.verdicts[:MOST_LINES]]
         rest = len(self.verdicts) - len(lines)
         return [*lines, f"And {rest} more runs: --json has all."] if rest else lines
 
@@ -270,11 +270,13 @@ class Gate(Result[GateRow]):
             "rules": [row.record() for row in self.rows],
             "missing": [asdict(one) for one in self.missing],
             "notes": list(self.notes),
-            "runs": [{"run": one.subject, "verdict": list(one.said)} for one in self.verdicts],
+            "runs": [
+                {"run": verdict.subject, "verdict": list(verdict.said)} for verdict in self.verdicts
+            ],
             "failures": [
-                one.record() | {"run": name}
+                failure.record() | {"run": name}
                 for name, both in self.comparisons.items()
-                for one in both.failures
+                for failure in both.failures
             ],
         }
         return plain(record)
@@ -341,8 +343,11 @@ class Gate(Result[GateRow]):
                 yield (
                     name,
                     [
-                        (one.case_id, f"({one.category or 'no category'}): {one.sentence}")
-                        for one in both.failures[:MOST_FAILURES]
+                        (
+                            failure.case_id,
+                            f"({failure.category or 'no category'}): {failure.sentence}",
+                        )
+                        for failure in both.failures[:MOST_FAILURES]
                     ],
                 )
 

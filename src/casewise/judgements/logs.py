@@ -175,7 +175,7 @@ def read_judgements(
         texts: Read answers and explanations whole, and the cases' texts, which only the rows have.
     """
     logs = [
-        (header, [one for one in read_records(header, whole=texts) if not one.in_flight])
+        (header, [record for record in read_records(header, whole=texts) if not record.in_flight])
         for header in run.logs
     ]
     counted = counting([outcomes_of(header, records) for header, records in logs])
@@ -183,9 +183,9 @@ def read_judgements(
     for (header, records), attempts in zip(logs, counted, strict=True):
         places = header.places
         ranked += [
-            ((places.get(one.case, len(places)), one.epoch), one)
-            for one in records
-            if (one.case, one.epoch) in attempts
+            ((places.get(record.case, len(places)), record.epoch), record)
+            for record in records
+            if (record.case, record.epoch) in attempts
         ]
     # Samples end in the order in which answers come; sums in another order end in other digits.
     ranked.sort(key=itemgetter(0))

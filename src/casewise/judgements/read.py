@@ -256,10 +256,10 @@ def _expand(paths: Sequence[Path]) -> tuple[dict[Path, Kind], list[str]]:
 def _logs_elsewhere(path: Path) -> list[Path]:
     if path.suffix == ".eval":
         return [path]
-    found = list_logs(path)
-    if not found:
+    paths = list_logs(path)
+    if not paths:
         raise InputError("no Inspect log here", file=address_of(path), expected="a log folder")
-    return found
+    return paths
 
 
 def _files(folder: Path) -> list[Path]:

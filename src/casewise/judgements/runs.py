@@ -55,9 +55,9 @@ def run_record(run: LoggedRun) -> RunRecord:
     arguments = {} if target else spec.model_args
     generate = said.get("generate") or {}
     config = first.plan.get("config") or {}
-    started = [one.stats.get("started_at") or one.eval.created for one in run.logs]
-    completed = [one.stats.get("completed_at") for one in run.logs]
-    epochs = max((one.part.epoch for one in run.logs if one.part), default=None)
+    started = [log.stats.get("started_at") or log.eval.created for log in run.logs]
+    completed = [log.stats.get("completed_at") for log in run.logs]
+    epochs = max((log.part.epoch for log in run.logs if log.part), default=None)
     named: dict[str, Any] = {
         "data": said.get("dataset") or "",
         "model_args": _plain(arguments),
@@ -81,7 +81,9 @@ def run_record(run: LoggedRun) -> RunRecord:
         model=without_paths(spec.model),
         command=_command(said, {**arguments, **generate}),
         shown={
-            name.replace("_", " "): one for name, one in facts.items() if one or type(one) is int
+            name.replace("_", " "): fact
+            for name, fact in facts.items()
+            if fact or type(fact) is int
         },
         **named,
     )

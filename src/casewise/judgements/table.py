@@ -244,8 +244,8 @@ def length_of(text: str | None) -> int | None:
     """Characters of a text, or of the one that a stand-in stands for; None of none."""
     if text is None:
         return None
-    found = _STAND_IN.fullmatch(text)
-    return int(found[1]) if found else len(text)
+    match = _STAND_IN.fullmatch(text)
+    return int(match[1]) if match else len(text)
 
 
 # --- conditions --------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ def lost_rows(rows: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """
     known = other.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
     held = rows.select("variant").unique().iter_rows(named=True)
-    if all(RunCondition.of_row(one).sampling == TRANSCRIPTS for one in held):
+    if all(RunCondition.of_row(row).sampling == TRANSCRIPTS for row in held):
         known = known.with_columns(epoch=pl.lit(1, rows.schema["epoch"]))
         return known.join(rows, on="case_id", how="anti", maintain_order="left")
     asked = known.join(rows.select("epoch").unique(), how="cross")

@@ -58,7 +58,7 @@ def _stamped(folder: Path) -> dict[Path, _Stamp]:
         except Exception as error:  # whatever its file system raises
             problem = f"can't be read: {first_line(error)}"
             raise InputError(problem, file=address_of(folder)) from None
-        return {Path(one.name): (one.size, one.mtime) for one in found}
+        return {Path(log.name): (log.size, log.mtime) for log in found}
     logs = product((folder, *(folder / SHARDS).glob("*")), (".eval", RUNNING))
     paths = [path_now(path) for place, suffix in logs for path in place.glob(f"*{suffix}")]
     return {path: ((stat := path.stat()).st_size, stat.st_mtime) for path in paths}
@@ -81,16 +81,16 @@ class Outcome(IntEnum):
 def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[Asked, Outcome]:
     """Outcome of each case of a log, from what it keeps of it."""
     found: dict[Asked, Outcome] = {}
-    for one in records:
-        if one.judged:
+    for record in records:
+        if record.judged:
             outcome = Outcome.JUDGED
-        elif header.ended and one.error is not None:
+        elif header.ended and record.error is not None:
             outcome = Outcome.STAYED
-        elif one.in_flight:
+        elif record.in_flight:
             continue
         else:
             outcome = Outcome.OPEN
-        asked = one.case, one.epoch
+        asked = record.case, record.epoch
         found[asked] = min(outcome, found.get(asked, outcome))
     return found
 
@@ -142,7 +142,7 @@ class LoggedRun:
     @property
     def planned(self) -> int | None:
         """Samples that it was to judge, over all epochs; None where the logs don't say."""
-        return max((one.planned or 0 for one in self.logs), default=0) or None
+        return max((log.planned or 0 for log in self.logs), default=0) or None
 
     @property
     def complete(self) -> bool:
@@ -158,7 +158,7 @@ class LoggedRun:
         """Reason why it did not end, without a provider's own words; None where it did."""
         if self.complete:
             return None
-        ended = [one.status for one in self.logs if not one.ended]
+        ended = [log.status for log in self.logs if not log.ended]
         return _STOPS[ended[-1]] if ended else "its logs don't hold every case"
 
     @property
@@ -191,9 +191,9 @@ def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:
 
 
 def _that_count(attempts: Sequence[LogHeader]) -> Sequence[LogHeader]:
-    by_age = sorted(attempts, key=lambda one: one.age)
-    ended = [one for one in by_age if one.ended]
-    return ended[-1:] if ended and not any(one.part for one in by_age) else by_age
+    by_age = sorted(attempts, key=lambda attempt: attempt.age)
+    ended = [attempt for attempt in by_age if attempt.ended]
+    return ended[-1:] if ended and not any(attempt.part for attempt in by_age) else by_age
 
 
 def recorded_line(headers: Iterable[LogHeader], log_dir: Path) -> str | None:
@@ -224,4 +224,4 @@ def without_option(option: str, arguments: Sequence[str]) -> list[str]:
     while option in kept:
         at = kept.index(option)
         del kept[at : at + 2]
-    return [one for one in kept if not one.startswith(f"{option}=")]
+    return [argument for argument in kept if not argument.startswith(f"{option}=")]

@@ -214,7 +214,7 @@ class LogHeader(_Record):
     @property
     def places(self) -> dict[str, int]:
         """Places of the samples in the whole run, by their ids."""
-        ids = [str(one) for one in self.eval.dataset.get("sample_ids") or ()]
+        ids = [str(id_) for id_ in self.eval.dataset.get("sample_ids") or ()]
         return dict(zip(ids, self.part.places if self.part else range(len(ids)), strict=False))
 
 
@@ -421,7 +421,7 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
             yield from (_record(one, header) for one in _summaries_of(path))
             return
         for sample in read_samples(path):
-            messages = tuple((one.role, one.text) for one in sample.messages)
+            messages = tuple((message.role, message.text) for message in sample.messages)
             found = _record(sample.model_dump(exclude={"messages", "output"}), header)
             yield replace(found, messages=messages)
     except Exception as error:  # whatever the broken part raises
@@ -435,7 +435,7 @@ def _summaries_of(path: str) -> Iterable[dict[str, Any]]:
     if found is None:
         from inspect_ai.log import read_eval_log_sample_summaries
 
-        found = [one.model_dump() for one in read_eval_log_sample_summaries(path)]
+        found = [summary.model_dump() for summary in read_eval_log_sample_summaries(path)]
     # Where Inspect's runner asked a sample again, the later summary stands.
     return {(str(one["id"]), one["epoch"]): one for one in found}.values()
 

@@ -803,7 +803,7 @@ OWN: Sequence[Measure] = (
 @cache
 def measures() -> Sequence[Measure]:
     """Every measure, in reading order; those of one protocol alone come last."""
-    own = (row for one in protocols() for row in one.measures)
+    own = (row for protocol in protocols() for row in protocol.measures)
     return (*OWN, *own)
 
 

@@ -220,11 +220,11 @@ def _tool_choice(choice: ToolChoice) -> Any:
 
 async def openai_form(messages: list[ChatMessage]) -> Any:
     """Messages in OpenAI's form; plain text without the import of OpenAI's package."""
-    for one in messages:
-        has_calls = one.role == "tool" or getattr(one, "tool_calls", None)
-        if has_calls or not isinstance(one.content, str):
+    for message in messages:
+        has_calls = message.role == "tool" or getattr(message, "tool_calls", None)
+        if has_calls or not isinstance(message.content, str):
             return await messages_to_openai(messages)
-    return [{"role": one.role, "content": one.content} for one in messages]
+    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 # --- reading the body ------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
 def plain_turns(messages: Sequence[ChatMessage]) -> list[dict[str, str]]:
     """Messages for chat templates, few of which know tools: their results become the user's."""
     turns: list[dict[str, str]] = []
-    for returned, group in groupby(messages, lambda one: one.role == "tool"):
+    for returned, group in groupby(messages, lambda message: message.role == "tool"):
         if returned:
             results = "\n".join(f"[tool result: {one.text}]" for one in group)
             turns.append({"role": "user", "content": results})

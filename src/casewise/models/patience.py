@@ -144,7 +144,7 @@ def why_unconnected(error: BaseException, url: str) -> str:
     known = (sentence for pattern, sentence in _UNCONNECTED if re.search(pattern, names))
     if (sentence := next(known, None)) is not None:
         details = (getattr(one, "verify_message", "") for one in chain)
-        return sentence.format(place) + "".join(f" ({one})" for one in {*details} if one)
+        return sentence.format(place) + "".join(f" ({detail})" for detail in {*details} if detail)
     numbers = [one.errno for one in chain if isinstance(one, OSError) and one.errno]
     why = os.strerror(numbers[-1]).lower() if numbers else type(chain[-1]).__name__
     return f"{why} at {place}"
@@ -586,7 +586,7 @@ def _last(name: str) -> str:
 def _is_counted(usage: ModelUsage, text: str) -> bool:
     """Tell whether numbers of tokens can be those of an answer and its request."""
     counts = [count or 0 for name, count in usage if name != "total_cost"]
-    possible = all(type(one) is int and 0 <= one <= MAX_TOKENS for one in counts)
+    possible = all(type(count) is int and 0 <= count <= MAX_TOKENS for count in counts)
     return possible and input_tokens(usage) > 0 and bool(text) <= usage.output_tokens
 
 

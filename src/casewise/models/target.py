@@ -251,13 +251,13 @@ class TargetModel(ModelAPI):
         if self.client is None:
             return self._output(await self._call(await openai_form(input)))
         spec = self.client.spec
-        turns = [one.text for one in input if isinstance(one, ChatMessageUser)]
+        turns = [message.text for message in input if isinstance(message, ChatMessageUser)]
         case = (input[-1].metadata or {}).get(CASE) or {"query": turns[-1]}
         if problem := spec.unfit(case):
             raise ModelError(f"{self.target.given}: {problem}")
-        goes_on = any(one.source == "generate" for one in input)
+        goes_on = any(message.source == "generate" for message in input)
         session = _session(input) if goes_on or spec.session else uuid4().hex
-        if not goes_on and (problem := spec.unsent([one.role for one in input])):
+        if not goes_on and (problem := spec.unsent([message.role for message in input])):
             raise ModelError(f"{self.target.given}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
         known = case | await self._values(spec, input, config)
@@ -297,8 +297,10 @@ class TargetModel(ModelAPI):
         config: GenerateConfig,
     ) -> dict[str, Any]:
         """Values of the placeholders, but for those that change from turn to turn."""
-        system = "\n\n".join(one.text for one in input if one.role == "system")
-        shown = [one for one in input if one.role != "system" or "system" not in spec.places]
+        system = "\n\n".join(message.text for message in input if message.role == "system")
+        shown = [
+            message for message in input if message.role != "system" or "system" not in spec.places
+        ]
         return {
             "messages": await openai_form(shown),
             "text": _as_text(shown),
@@ -330,12 +332,16 @@ _SETTINGS = ("max_tokens", "temperature", "top_p", "seed")
 
 def _session(input: Sequence[ChatMessage]) -> str | None:
     """Id of the conversation in the bot's newest reply that has one."""
-    replies = [one.metadata or {} for one in reversed(input) if one.source == "generate"]
-    return next((str(one[SESSION]) for one in replies if one.get(SESSION) is not None), None)
+    replies = [
+        message.metadata or {} for message in reversed(input) if message.source == "generate"
+    ]
+    return next((str(reply[SESSION]) for reply in replies if reply.get(SESSION) is not None), None)
 
 
 def _as_text(messages: Sequence[ChatMessage]) -> str:
     """A conversation as one text: each message after its role, unless there is only one."""
     if len(messages) == 1:
         return messages[0].text
-    return "\n\n".join(f"{one.role.capitalize()}: {message_text(one)}" for one in messages)
+    return "\n\n".join(
+        f"{message.role.capitalize()}: {message_text(message)}" for message in messages
+    )

@@ -215,7 +215,7 @@ def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> TargetAnsw
         )
     session = _search(told, "session", spec.session)
     counts = [_search(told, f"usage.{name}", inner) for name, inner in spec.usage or ()]
-    usage = (counts[0], counts[1]) if {type(one) for one in counts} == {int} else None
+    usage = (counts[0], counts[1]) if {type(count) for count in counts} == {int} else None
     return TargetAnswer(reply, refused, None if session is None else str(session), usage)
 
 

@@ -83,7 +83,7 @@ class RunCondition(Mapping[str, str | None]):
 
     def parts(self, *fields: str) -> tuple[str, ...]:
         """Parts of the variant that stand for some fields: ``swap=sender``."""
-        named = ((name, getattr(self, one)) for name, one in _PARTS.items() if one in fields)
+        named = ((name, getattr(self, part)) for name, part in _PARTS.items() if part in fields)
         return tuple(f"{name}={value}" for name, value in named if value is not None)
 
     def __getitem__(self, column: str) -> str | None:
@@ -141,7 +141,7 @@ class RunCondition(Mapping[str, str | None]):
             whole = set(GROUPS) <= set(self.ablation)
             parts.append("context emptied" if whole else f"without {', '.join(self.ablation)}")
         variant = (self.variant or "").split(";")
-        parts += [one.replace("=", " ") for one in variant if one not in ("", *_USUAL)]
+        parts += [part.replace("=", " ") for part in variant if part not in ("", *_USUAL)]
         return ", ".join(parts)
 
     @property

@@ -65,11 +65,11 @@ class Guard(InConversation):
 
     def read_cut(self, text: str, language: str | None) -> Reading:
         """Read an answer that a limit cut: a first line ``unsafe`` counts, whatever follows."""
-        found = read_guard(text)
+        reading = read_guard(text)
         first = text.strip().partition("\n")[0].strip().lower()
         # The codes may be cut, the word isn't.
-        is_unsafe = found.status is not Status.OK and first == Verdict.UNSAFE
-        return Reading(Status.OK, Verdict.UNSAFE) if is_unsafe else found
+        is_unsafe = reading.status is not Status.OK and first == Verdict.UNSAFE
+        return Reading(Status.OK, Verdict.UNSAFE) if is_unsafe else reading
 
 
 protocol = Guard()

@@ -348,7 +348,7 @@ def protocols() -> tuple[Protocol, ...]:
 @cache
 def acting() -> tuple[str, ...]:
     """Names of the protocols in which the model plays the chatbot."""
-    return tuple(one.name for one in protocols() if one.acts)
+    return tuple(protocol.name for protocol in protocols() if protocol.acts)
 
 
 def is_acting(name: object) -> bool:
@@ -359,10 +359,10 @@ def is_acting(name: object) -> bool:
 @cache
 def published_as(mode: str) -> Protocol:
     """The protocol of upstream's published outputs of a mode."""
-    return next(one for one in protocols() if one.mode == mode)
+    return next(protocol for protocol in protocols() if protocol.mode == mode)
 
 
 @cache
 def paired() -> tuple[str, ...]:
     """Names of the protocols whose judgements are about pairs of cases."""
-    return tuple(one.name for one in protocols() if one.unit is Unit.PAIR)
+    return tuple(protocol.name for protocol in protocols() if protocol.unit is Unit.PAIR)

@@ -163,11 +163,11 @@ class Rank(Protocol):
     def read(self, question: Question, answers: Sequence[Answer]) -> Reading:
         """Read the context that each order names; both must be read."""
         readings = [self.read_answer(answer, question.language) for answer in answers]
-        unread = [one for one in readings if one.status is not Status.OK]
+        unread = [reading for reading in readings if reading.status is not Status.OK]
         if unread or len(readings) != 2:
             return unread[0] if unread else Reading.unparsed()
-        first, second = (one.numbers[SAYS_FIRST] for one in readings)
-        explanations = (one.explanation for one in readings)
+        first, second = (reading.numbers[SAYS_FIRST] for reading in readings)
+        explanations = (reading.explanation for reading in readings)
         return Reading(
             Status.OK,
             explanation=next(filter(None, explanations), None),

@@ -311,7 +311,7 @@ def shipped() -> Fitted:
 def chances(fitted: Fitted, counts: Counter[int]) -> dict[ResponseClass, float]:
     """The chance of each class, 0..1; together 1."""
     columns = np.array(sorted(counts), np.int64)
-    often = 1 + np.log(np.array([counts[one] for one in columns.tolist()], float))
+    often = 1 + np.log(np.array([counts[column] for column in columns.tolist()], float))
     at = np.searchsorted(fitted.columns, columns).clip(max=len(fitted.columns) - 1)
     known = fitted.columns[at] == columns
     row = often * np.where(known, fitted.rarity[at], fitted.rarest)
@@ -479,10 +479,10 @@ def read_reply(text: str, query: str | None, rulings: Rulings = Rulings.CASEWISE
 
 def name_non_reply(text: str) -> str | None:
     """Kind of what stands in a reply's place; None for a reply."""
-    found = _NO_REPLY.match(strip_reasoning(fold(text)).strip())
-    if found is None:
+    match = _NO_REPLY.match(strip_reasoning(fold(text)).strip())
+    if match is None:
         return None
-    if found["value"]:
+    if match["value"]:
         return "missing value"
     return "filter message" if _FILTER_ERROR.search(text) else "error message"
 

@@ -98,8 +98,8 @@ def _replies(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
         record = {_XSTEST.get(name, name): value for name, value in row.items()}
         if label != LABEL:
             record[LABEL] = row.get(label)
-        if all(row.get(one) for one in _PEOPLE):
-            record["annotations"] = tuple(row[one] for one in _PEOPLE)
+        if all(row.get(person) for person in _PEOPLE):
+            record["annotations"] = tuple(row[person] for person in _PEOPLE)
         if record.get(LABEL) is None:
             record.pop(LABEL, None)
         try:
@@ -175,21 +175,23 @@ def check_grader(
     """
     labels = [reply.label for reply in replies]
     said = [None if _is_open(one) else one.response_class for one in graded]
-    names = [digest([one.id] if one.query is None else one.query) for one in replies]
+    names = [digest([reply.id] if reply.query is None else reply.query) for reply in replies]
     clusters = number_clusters(np.array(names))
     found = [
         _agreement(grader, labels, said, clusters),
-        _agreement("string match", labels, [string_match(one.reply) for one in replies], clusters),
+        _agreement(
+            "string match", labels, [string_match(reply.reply) for reply in replies], clusters
+        ),
     ]
-    if people := [one.annotations for one in replies if one.annotations is not None]:
+    if people := [reply.annotations for reply in replies if reply.annotations is not None]:
         first, second = zip(*people, strict=True)
-        both = clusters.only(np.array([one.annotations is not None for one in replies]))
+        both = clusters.only(np.array([reply.annotations is not None for reply in replies]))
         found.append(_agreement("two people", first, second, both))
     return GraderReport(
         version=version,
         file=file,
         rows=tuple(found),
-        fitted=count_fitted(one.reply for one in replies) if grader == RULES else 0,
+        fitted=count_fitted(reply.reply for reply in replies) if grader == RULES else 0,
         mistakes=tuple(
             {
                 "id": reply.id,
@@ -203,19 +205,19 @@ def check_grader(
     )
 
 
-def _is_open(one: Graded) -> bool:
-    return one.response_class is ResponseClass.UNDETERMINED and one.is_doubted
+def _is_open(graded: Graded) -> bool:
+    return graded.response_class is ResponseClass.UNDETERMINED and graded.is_doubted
 
 
 def _agreement(
     name: str,
     truth: Sequence[ResponseClass],
-    said: Sequence[ResponseClass | None],
+    classes: Sequence[ResponseClass | None],
     clusters: Clusters,
 ) -> Agreement:
     place = {one: index for index, one in enumerate(ResponseClass)}
     labels = np.array([place[one] for one in truth])
-    graded = np.array([LEFT_OPEN if one is None else place[one] for one in said])
+    graded = np.array([LEFT_OPEN if one is None else place[one] for one in classes])
     refusing = [place[one] for one in REFUSING]
     refused = np.where(graded == LEFT_OPEN, LEFT_OPEN, np.isin(graded, refusing))
     whole = agreement_of_two(labels, graded, len(place), clusters)
@@ -238,15 +240,15 @@ def grader_record(report: GraderReport) -> dict[str, Any]:
         "fitted": report.fitted,
         "agreement": [
             {
-                "grader": one.name,
-                **json_fields(one, "n", "graded"),
-                **{name: json_number(found.value) for name, found in one.figures.items()},
+                "grader": row.name,
+                **json_fields(row, "n", "graded"),
+                **{name: json_number(figure.value) for name, figure in row.figures.items()},
                 **{
-                    f"{name}_ci": json_interval(found.interval)
-                    for name, found in one.figures.items()
+                    f"{name}_ci": json_interval(figure.interval)
+                    for name, figure in row.figures.items()
                 },
             }
-            for one in report.rows
+            for row in report.rows
         ],
         "mistakes": list(report.mistakes),
     }
@@ -275,7 +277,7 @@ def rules_note(names: Sequence[str] = ()) -> str:
     of = f" of {', '.join(names)}" if names else ""
 
     def worst(side: str) -> str:
-        off, name = max((one[side], name) for name, one in sources.items())
+        off, name = max((source[side], name) for name, source in sources.items())
         return f"{number(off, 2)} ({name})"
 
     return (

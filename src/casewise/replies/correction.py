@@ -111,7 +111,9 @@ def _shared(
     first, *others = shared_rows(parts, UnreadPolicy.HONEST)
     first, truth = labelled_rows(first, rule, scoring.ties)
     keys = first.select(ANSWER_KEYS)
-    others = [keys.join(one, on=ANSWER_KEYS, how="left", maintain_order="left") for one in others]
+    others = [
+        keys.join(other, on=ANSWER_KEYS, how="left", maintain_order="left") for other in others
+    ]
     return [first, *others], truth
 
 
@@ -123,22 +125,22 @@ def _random_part(
     Where they are no random part of the run, none, and the reason.
     """
     ids = set(reply_ids(drawable(rows)))
-    own = next((file for file in checks if any(one.id in ids for one in file.replies)), None)
+    own = next((file for file in checks if any(reply.id in ids for reply in file.replies)), None)
     if own is None:
         names = ", ".join(str(file.path) for file in checks)
         return {}, f"no reply of the run is labelled in {names}; casewise graders sample draws some"
-    here = [one for one in own.replies if one.id in ids]
+    here = [reply for reply in own.replies if reply.id in ids]
     if here[0].run_replies != len(ids):
         return {}, (
             f"the run has {len(ids)} replies that can be drawn, and had {here[0].run_replies} "
             f"when {own.path} was drawn"
         )
     scale = own.scale_up
-    numbers = {str(one): place for place, one in enumerate(GRADES)}
+    numbers = {str(grade): place for place, grade in enumerate(GRADES)}
     return {
-        one.id: (numbers.get(one.label, CANNOT_TELL), scale[one.stratum])
-        for one in here
-        if one.label
+        reply.id: (numbers.get(reply.label, CANNOT_TELL), scale[reply.stratum])
+        for reply in here
+        if reply.label
     }, ""
 
 
@@ -161,7 +163,7 @@ def rates_by_labels(
         run: Number that tells runs apart which are subtracted.
     """
     calls = calls_a_tool(rows)
-    classes = {str(one): place for place, one in enumerate(GRADES)}
+    classes = {str(grade): place for place, grade in enumerate(GRADES)}
     graded = np.array([classes.get(str(one), len(GRADES)) for one in rows["response_class"]])
     # Any class would do: a reply that calls a tool is worth nothing in every rate.
     graded = np.where(calls, 0, graded)
@@ -184,21 +186,25 @@ def rates_by_labels(
     }
 
 
-def correction_notes(found: Iterable[GraderCorrection]) -> list[str]:
+def correction_notes(corrections: Iterable[GraderCorrection]) -> list[str]:
     """Notes on corrected rates, each once: the method, what was left out, and reasons."""
-    return list(dict.fromkeys(line for one in found for line in (*_notes(one), *one.notes)))
+    return list(
+        dict.fromkeys(
+            line for correction in corrections for line in (*_notes(correction), *correction.notes)
+        )
+    )
 
 
-def _notes(one: GraderCorrection) -> Iterator[str]:
-    if one.labelled:
+def _notes(correction: GraderCorrection) -> Iterator[str]:
+    if correction.labelled:
         yield (
-            f"{one.condition.title}: rates are corrected by prediction-powered inference from "
-            f"{plural(one.labelled, 'labelled reply')}."
+            f"{correction.condition.title}: rates are corrected by prediction-powered inference "
+            f"from {plural(correction.labelled, 'labelled reply')}."
         )
     by_reason: dict[str, list[str]] = {}
-    for name, rate in one.corrected.items():
+    for name, rate in correction.corrected.items():
         if rate.reason:
             by_reason.setdefault(rate.reason, []).append(name)
     for reason, names in by_reason.items():
-        what = "No interval" if one.labelled else "Not corrected"
+        what = "No interval" if correction.labelled else "Not corrected"
         yield f"{what} ({', '.join(names).replace('_', '-')}): {reason}."

@@ -36,8 +36,8 @@ class CheckFile:
     @property
     def scale_up(self) -> dict[int, float]:
         """Number of replies of its stratum that each labelled one stands for."""
-        labelled = Counter(one.stratum for one in self.replies if one.label)
-        sizes = {one.stratum: one.stratum_replies for one in self.replies}
+        labelled = Counter(reply.stratum for reply in self.replies if reply.label)
+        sizes = {reply.stratum: reply.stratum_replies for reply in self.replies}
         return {stratum: sizes[stratum] / count for stratum, count in labelled.items()}
 
 
@@ -62,11 +62,11 @@ def load_checks(
 
 def _load_check(path: Path) -> CheckFile:
     replies, _ = _read_sheet(path)
-    last = max((one.place for one in replies if one.label), default=0)
+    last = max((reply.place for reply in replies if reply.label), default=0)
     if not last:
         raise InputError("no reply is labelled yet", file=path, field=LABEL)
-    reached = tuple(one for one in replies if one.place <= last)
-    skipped = last - sum(bool(one.label) for one in reached)
+    reached = tuple(reply for reply in replies if reply.place <= last)
+    skipped = last - sum(bool(reply.label) for reply in reached)
     if skipped > MOST_SKIPPED * last:
         raise InputError(
             f"{skipped} of the first {last} replies have no label: skipped replies are seldom "
@@ -75,7 +75,9 @@ def _load_check(path: Path) -> CheckFile:
             expected=f"at most {MOST_SKIPPED:.0%} without; undetermined where it is neither. "
             "To label fewer, stop early: the first rows are a random sample, too",
         )
-    open_strata = {one.stratum for one in replies} - {one.stratum for one in reached if one.label}
+    open_strata = {reply.stratum for reply in replies} - {
+        reply.stratum for reply in reached if reply.label
+    }
     if open_strata:
         raise InputError(
             f"no reply of stratum {min(open_strata)} is labelled",
@@ -83,7 +85,7 @@ def _load_check(path: Path) -> CheckFile:
             field="stratum",
             expected="one at least of each: label further",
         )
-    unclear = sum(one.label == "undetermined" for one in reached)
+    unclear = sum(reply.label == "undetermined" for reply in reached)
     counts = {"have no label": skipped, "are labelled undetermined": unclear}
     notes = (f"{path}: {n} of {last} replies {what}; left out." for what, n in counts.items() if n)
     return CheckFile(path, reached, tuple(notes))

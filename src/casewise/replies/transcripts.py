@@ -239,35 +239,35 @@ def _placed(
 ) -> Iterator[ToGrade]:
     """Yield the replies that have a case, and count every line by its fate."""
     places, seen = Places(grading.cases.cases), dict[str, bytes]()
-    for one in conversations:
-        if isinstance(one, BadLine):
-            tally.add("broken", one.line)
+    for conversation in conversations:
+        if isinstance(conversation, BadLine):
+            tally.add("broken", conversation.line)
             if len(tally.problems) < SHOWN:
-                tally.problems.append(str(one))
+                tally.problems.append(str(conversation))
             continue
-        lines = "\0".join(turn.line for turn in one.turns)
+        lines = "\0".join(turn.line for turn in conversation.turns)
         text = hashlib.blake2b(lines.encode(), digest_size=8).digest()
-        if one.id in seen:
+        if conversation.id in seen:
             same = "duplicate: id and text of an earlier one, counts once"
             other = "id of an earlier one with another text; the earlier one counts"
-            tally.add(same if seen[one.id] == text else other, one.line)
+            tally.add(same if seen[conversation.id] == text else other, conversation.line)
             continue
-        seen[one.id] = text
-        reply = last_reply(one.turns)
-        case = places.find(one, reply) if reply is not None else None
+        seen[conversation.id] = text
+        reply = last_reply(conversation.turns)
+        case = places.find(conversation, reply) if reply is not None else None
         if reply is None or case is None:
-            tally.add("no reply of the model", one.line)
+            tally.add("no reply of the model", conversation.line)
         elif isinstance(case, str):
-            tally.add(case, one.line)
+            tally.add(case, conversation.line)
         else:
-            tally.add(GRADED, one.line)
+            tally.add(GRADED, conversation.line)
             said.update(text)
-            last = reply.turn is one.turns[-1]
-            declined, cut = one.declined and last, one.cut and last
+            last = reply.turn is conversation.turns[-1]
+            declined, cut = conversation.declined and last, conversation.cut and last
             tally.endings.add("" if declined else reply.turn.content, cut=cut)
-            tally.unnamed += one.model is None
-            model = grading.model or one.model or grading.file
-            yield ToGrade(case, reply, model, declined, cut, one.rung)
+            tally.unnamed += conversation.model is None
+            model = grading.model or conversation.model or grading.file
+            yield ToGrade(case, reply, model, declined, cut, conversation.rung)
 
 
 def _rows(
@@ -275,7 +275,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
     held = RunCondition(sampling=TRANSCRIPTS, card=grading.card or None)
-    open_ = [one for one in batch if one.seen is None]
+    open_ = [placed for placed in batch if placed.seen is None]
     read = iter(
         grade_by(
             grading.grader,
@@ -284,38 +284,38 @@ def _rows(
             lambda places: grading.by_model([open_[place] for place in places]),
         )
     )
-    for one in batch:
-        graded, by = one.seen or next(read)
-        if one.seen is None:
-            graded = graded.beside_calls(one.calls)
-        asked = (one.model, one.case.id, one.rung)
+    for placed in batch:
+        graded, by = placed.seen or next(read)
+        if placed.seen is None:
+            graded = graded.beside_calls(placed.calls)
+        asked = (placed.model, placed.case.id, placed.rung)
         epochs[asked] += 1
         # The rules have reasons of their own; a model may quote the reply, and tools have names.
-        own = (one.declined or by == RULES) and not one.calls
+        own = (placed.declined or by == RULES) and not placed.calls
         reason = graded.reason if own or grading.reveal else stand_in(graded.reason)
-        answer = one.reply.turn.text
+        answer = placed.reply.turn.text
         yield {
             "protocol": acting()[0],
-            "delivery": "none" if one.rung == BARE_RUNG else str(grading.delivery),
+            "delivery": "none" if placed.rung == BARE_RUNG else str(grading.delivery),
             "prompt_version": "as held",
             "dataset_hash": data.hash,
             "dataset_version": data.version,
-            "variant": replace(held, evidence=one.rung).variant,
-            **case_columns(one.case),
-            "model": one.model,
-            "expected": wanted_reply(one.case),
+            "variant": replace(held, evidence=placed.rung).variant,
+            **case_columns(placed.case),
+            "model": placed.model,
+            "expected": wanted_reply(placed.case),
             "epoch": epochs[asked],
             "status": str(graded.status),
             "response_class": graded.response_class and str(graded.response_class),
             "graded_by": by,
             "doubt": graded.doubt,
             # Unknown where the file doesn't say so: the reply need not have ended by itself.
-            "cut": one.cut or None,
+            "cut": placed.cut or None,
             "answer": answer if grading.reveal else stand_in(answer),
             "explanation": reason,
             "error": reason if graded.status is Status.ERROR else None,
             # People need the texts to label replies.
-            "query": one.case.query,
-            "context": one.situation,
-            "history": json.dumps([turn.model_dump(mode="json") for turn in one.case.history]),
+            "query": placed.case.query,
+            "context": placed.situation,
+            "history": json.dumps([turn.model_dump(mode="json") for turn in placed.case.history]),
         }

@@ -21,7 +21,7 @@ def evaluation_card(overview: Overview) -> str:
     for one, _ in overview.scores.runs:
         for name in filter(None, (one.model, one.place)):
             text = text.replace(escape(name), escape(without_paths(name)))
-    asked = dict.fromkeys(one.command for one in overview.records if one.command)
+    asked = dict.fromkeys(record.command for record in overview.records if record.command)
     if not asked:
         return f"{text}\n"
     lines = [shlex.join(("casewise", *one, "--log-dir", LOG_DIR)) for one in asked]
@@ -31,7 +31,7 @@ def evaluation_card(overview: Overview) -> str:
 
 def _blocks(overview: Overview) -> Iterator[str]:
     result = leading(overview)
-    models = dict.fromkeys(without_paths(one.condition.model) for one in overview.scores)
+    models = dict.fromkeys(without_paths(score.condition.model) for score in overview.scores)
     yield f"# Evaluation card: {escape(', '.join(models))}"
     for one in result.leading:
         subject = without_paths(one.subject)
@@ -41,15 +41,15 @@ def _blocks(overview: Overview) -> Iterator[str]:
         f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "
         "query. One part of a safety evaluation, and no certificate."
     )
-    new = [each for one in overview.comparisons for each in one.failures]
+    new = [each for comparison in overview.comparisons for each in comparison.failures]
     new.sort(key=lambda one: -(one.distance or 0))
     if found := new[:CASES] or overview.scores.failures(CASES):
         yield markdown(cases_table(found, "Newly wrong" if new else "Worst cases"))
-    yield from (as_markdown(one) for one in overview.scores.analyses if one.lines)
+    yield from (as_markdown(analysis) for analysis in overview.scores.analyses if analysis.lines)
     notes = [*plain_notes(overview.notes), *remarks(overview.scores)]
     yield "\n".join(["## Notes", "", *(f"- {escape(note)}" for note in notes)])
     yield "## How it was run"
-    yield from (markdown(_record_table(one)) for one in overview.records)
+    yield from (markdown(_record_table(record)) for record in overview.records)
     made = "" if overview.records else "No log is at hand: how it was run is not recorded. "
     yield f"{made}Scored by casewise {escape(__version__)}."
 

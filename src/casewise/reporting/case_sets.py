@@ -94,11 +94,11 @@ def _case_record(case: Case) -> dict[str, Any]:
 
 def _change_record(change: CaseChange, *, reveal: bool) -> dict[str, Any]:
     fields = []
-    for one in change.fields:
-        sides = {"old": one.old, "new": one.new}
-        if one.is_text and not reveal:
+    for field in change.fields:
+        sides = {"old": field.old, "new": field.new}
+        if field.is_text and not reveal:
             sides = {side: _short(value, hides=True) for side, value in sides.items()}
-        fields.append({"field": one.field, **sides})
+        fields.append({"field": field.field, **sides})
     return {
         "old_id": change.old.id,
         **_case_record(change.new),

@@ -47,7 +47,7 @@ def comparison_sheet(result: Comparisons, *, whole: bool = False) -> Sheet:
 
 
 def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[Part]:
-    tones = {one.tone for one in verdict.figures if one.tone and one.is_real}
+    tones = {figure.tone for figure in verdict.figures if figure.tone and figure.is_real}
     state, sentence = verdict.said
     yield from (f"Before: {compared.before}", f"After: {compared.after}", state)
     yield from (Word(sentence, min(tones)) if tones else sentence, "")
@@ -79,19 +79,19 @@ def _in_short(shown: tuple[Figure, ...], title: str) -> Table:
         "Points of 100, 95 % intervals; a change whose interval holds 0 may be chance. All: --all."
     )
     rows = [
-        Row([one.title, one.before_text, one.text, one.change_text, _direction(one)])
-        for one in shown
+        Row([figure.title, figure.before_text, figure.text, figure.change_text, _direction(figure)])
+        for figure in shown
     ]
     return Table(columns, rows, title, note)
 
 
-def _direction(one: Figure) -> Word | str:
+def _direction(figure: Figure) -> Word | str:
     """Arrow of a change; of one that is more than chance, whether it is worse or better."""
-    if one.change is None or one.tone is None:
+    if figure.change is None or figure.tone is None:
         return ""
-    arrow = "▲" if one.change.value > 0 else "▼"
+    arrow = "▲" if figure.change.value > 0 else "▼"
     words = {Tone.BAD: "worse", Tone.GOOD: "better"}
-    return Word(f"{arrow} {words[one.tone]}", one.tone) if one.is_real else arrow
+    return Word(f"{arrow} {words[figure.tone]}", figure.tone) if figure.is_real else arrow
 
 
 def _whole(differences: tuple[Difference, ...], title: str) -> Table:
@@ -103,12 +103,14 @@ def _whole(differences: tuple[Difference, ...], title: str) -> Table:
     ]
     rows = []
     withheld: dict[str, list[str]] = {}
-    for one in differences:
-        change, name = one.difference, find(one.metric).label
+    for difference in differences:
+        change, name = difference.difference, find(difference.metric).label
         if change.value == change.value:
             ends = interval(change.interval, with_signs=True)
-            values = (one.before.value, one.after.value, change.value)
-            rows.append(Row([name, *values, ends, change.p, one.p_holm, one.detectable]))
+            values = (difference.before.value, difference.after.value, change.value)
+            rows.append(
+                Row([name, *values, ends, change.p, difference.p_holm, difference.detectable])
+            )
         if change.reason:
             withheld.setdefault(change.reason, []).append(name)
     why = [f"No interval of {', '.join(names)}: {why}." for why, names in withheld.items()]
@@ -124,7 +126,7 @@ def _lines(compared: Comparison) -> Iterator[str]:
             "have, and whose texts or votes may differ."
         )
     yield rules_remark(compared.scores)
-    yield from correction_notes(filter(None, (one.correction for one in compared.scores)))
+    yield from correction_notes(filter(None, (score.correction for score in compared.scores)))
     yield from run_warnings(compared.scores)
     if compared.left_out:
         yield f"{compared.left_out} judgements have no answered, labelled counterpart."

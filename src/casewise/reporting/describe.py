@@ -45,48 +45,56 @@ _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.DOUBT, Level.NOTE: Tone.GOO
 
 
 def finding_lines(
-    found: Sequence[Finding], checked: str, total: int, *, reveal: bool = False
+    findings: Sequence[Finding], checked: str, total: int, *, reveal: bool = False
 ) -> Iterator[Part]:
     """Findings, each under its name; with their first cases, unless they are about all.
 
     Args:
-        found: The findings.
+        findings: What the checks returned.
         checked: What was looked at, for a set without any.
         total: Number of cases.
         reveal: Whether to show pieces of texts.
     """
-    counts = [plural(sum(one.level is level for one in found), str(level)) for level in Level]
-    yield f"\nFound: {', '.join(counts)}." if found else f"\nChecked {checked}: no finding."
-    for one in found:
-        yield Word(f"\n{one.level} {one.code} ({_size(one)})", _TONES[one.level])
-        ids = f" [{some(one.cases, SHOWN)}]" if 0 < len(one.cases) < total else ""
-        yield f"{one.text}{ids}"
-        yield from one.shown[:SHOWN] if reveal else ()
+    counts = [
+        plural(sum(finding.level is level for finding in findings), str(level)) for level in Level
+    ]
+    yield f"\nFound: {', '.join(counts)}." if findings else f"\nChecked {checked}: no finding."
+    for finding in findings:
+        yield Word(f"\n{finding.level} {finding.code} ({_size(finding)})", _TONES[finding.level])
+        ids = f" [{some(finding.cases, SHOWN)}]" if 0 < len(finding.cases) < total else ""
+        yield f"{finding.text}{ids}"
+        yield from finding.shown[:SHOWN] if reveal else ()
     yield ""
 
 
-def _size(found: Finding) -> str:
+def _size(finding: Finding) -> str:
     """Size of a finding: the figure with its interval, or the count with its denominator."""
-    if CHECKS[found.code].measured:
-        ends = "" if math.isnan(found.interval[0]) else f", {interval(found.interval)}"
-        return f"{found.unit} {number(found.figure)}{ends}"
-    of = "" if found.of is None else f" of {found.of}"
-    return f"{found.n}{of} {found.unit}"
+    if CHECKS[finding.code].measured:
+        ends = "" if math.isnan(finding.interval[0]) else f", {interval(finding.interval)}"
+        return f"{finding.unit} {number(finding.figure)}{ends}"
+    of = "" if finding.of is None else f" of {finding.of}"
+    return f"{finding.n}{of} {finding.unit}"
 
 
 @sheet_of.register
-def description_sheet(one: Description) -> Sheet:
+def description_sheet(description: Description) -> Sheet:
     """What the context does to votes, the findings, and the tables."""
-    return page(_description(one), lambda: as_record(one))
+    return page(_description(description), lambda: as_record(description))
 
 
-def _description(one: Description) -> Iterator[Part]:
-    yield from (*_moved(one.context_effect), _opening(one), *one.shape.sentences())
-    yield from finding_lines(
-        one.findings, f"votes and published rates of {plural(one.cases, 'case')}", one.cases
+def _description(description: Description) -> Iterator[Part]:
+    yield from (
+        *_moved(description.context_effect),
+        _opening(description),
+        *description.shape.sentences(),
     )
-    if one.voted:
-        tables = (_effects(one), *_people(one))
+    yield from finding_lines(
+        description.findings,
+        f"votes and published rates of {plural(description.cases, 'case')}",
+        description.cases,
+    )
+    if description.voted:
+        tables = (_effects(description), *_people(description))
         yield from (table for table in tables if table.rows)
 
 
@@ -108,20 +116,27 @@ def _moved(effect: ContextEffect) -> Iterator[str]:
         )
 
 
-def _opening(one: Description) -> str:
+def _opening(description: Description) -> str:
     arms = []
-    if one.arms["safe"] or one.arms["unsafe"] or not (one.arms["none"] or one.arms["unknown"]):
-        arms.append(f"intended safe {one.arms['safe']}, unsafe {one.arms['unsafe']}")
-    if one.arms["none"]:
-        meant = ", ".join(f"{n} {side}" for side, n in sorted(one.meant_alone.items()))
+    if (
+        description.arms["safe"]
+        or description.arms["unsafe"]
+        or not (description.arms["none"] or description.arms["unknown"])
+    ):
+        arms.append(
+            f"intended safe {description.arms['safe']}, unsafe {description.arms['unsafe']}"
+        )
+    if description.arms["none"]:
+        meant = ", ".join(f"{n} {side}" for side, n in sorted(description.meant_alone.items()))
         authors = f", which the authors mean: {meant}" if meant else ""
-        arms.append(f"without context {one.arms['none']}{authors}")
-    if one.arms["unknown"]:
-        arms.append(f"intention unknown {one.arms['unknown']}")
+        arms.append(f"without context {description.arms['none']}{authors}")
+    if description.arms["unknown"]:
+        arms.append(f"intention unknown {description.arms['unknown']}")
     return (
-        f"{one.name}: {plural(one.cases, 'case')} of {plural(one.queries, 'query')} in "
-        f"{plural(one.categories, 'category')} "
-        f"({', '.join(arms)}); {plural(one.votes, 'vote')} on {plural(one.voted, 'case')}"
+        f"{description.name}: {plural(description.cases, 'case')} of "
+        f"{plural(description.queries, 'query')} in {plural(description.categories, 'category')} "
+        f"({', '.join(arms)}); {plural(description.votes, 'vote')} "
+        f"on {plural(description.voted, 'case')}"
     )
 
 
@@ -135,7 +150,7 @@ def _grid(title: str, things: Mapping[str, Any], rows: Mapping[str, str], note: 
     for name, heading in rows.items():
         values = [getattr(thing, name) for thing in things.values()]
         found.append(Row([heading, *(_text(name, value) for value in values)]))
-        reasons = dict.fromkeys(one.reason for one in values if isinstance(one, Estimate))
+        reasons = dict.fromkeys(value.reason for value in values if isinstance(value, Estimate))
         for reason in filter(None, reasons):
             withheld[reason].append(heading)
     notes = (f"{', '.join(names)}: no interval ({why})." for why, names in withheld.items())
@@ -151,9 +166,9 @@ def _text(name: str, value: Any) -> str:
     return estimate(value)
 
 
-def _effects(one: Description) -> Table:
+def _effects(description: Description) -> Table:
     """Effect of the context on votes, a column for each two types of context."""
-    effects = [one.context_effect, *one.against_none.values()]
+    effects = [description.context_effect, *description.against_none.values()]
     rows = {
         "safe_votes": "safe votes",
         "votes": "votes",
@@ -167,17 +182,17 @@ def _effects(one: Description) -> Table:
 _PARTS = {"all": "all cases", "none": "no context"}
 
 
-def _people(one: Description) -> Iterator[Table]:
+def _people(description: Description) -> Iterator[Table]:
     """Agreement, and the best that anybody could do, a column for each type of context."""
     parts = {
         _PARTS.get(part, f"{part} contexts"): part
-        for part, agreed in one.agreement.items()
+        for part, agreed in description.agreement.items()
         if agreed.votes or part == "all"
     }
-    agreement = {name: one.agreement[part] for name, part in parts.items()}
+    agreement = {name: description.agreement[part] for name, part in parts.items()}
     yield _grid("Do people agree? (95 %)", agreement, _COEFFICIENTS)
-    if not one.sequential_votes:
-        ceilings = {name: one.ceiling[part] for name, part in parts.items()}
+    if not description.sequential_votes:
+        ceilings = {name: description.ceiling[part] for name, part in parts.items()}
         yield _grid(
             "How well could anybody do?",
             ceilings,
@@ -206,31 +221,31 @@ _CEILINGS = {
 
 
 @sheet_of.register
-def audit_sheet(one: Audit, *, reveal: bool = False) -> Sheet:
+def audit_sheet(audit: Audit, *, reveal: bool = False) -> Sheet:
     """The findings, worst first, then the figures that they rest on."""
-    return page(_audit(one, reveal=reveal), lambda: audit_record(one, reveal=reveal))
+    return page(_audit(audit, reveal=reveal), lambda: audit_record(audit, reveal=reveal))
 
 
-def _audit(one: Audit, *, reveal: bool) -> Iterator[Part]:
-    sided = f" ({one.pairs} in a safe and an unsafe context)" if one.pairs else ""
+def _audit(audit: Audit, *, reveal: bool) -> Iterator[Part]:
+    sided = f" ({audit.pairs} in a safe and an unsafe context)" if audit.pairs else ""
     yield (
-        f"{one.name}: {plural(one.cases, 'case')} of {plural(one.queries, 'query')}{sided}, "
-        f"{plural(one.categories, 'category')} (hash {one.dataset_hash})"
+        f"{audit.name}: {plural(audit.cases, 'case')} of {plural(audit.queries, 'query')}{sided}, "
+        f"{plural(audit.categories, 'category')} (hash {audit.dataset_hash})"
     )
     yield from finding_lines(
-        one.findings, "votes, pairs, copies, clues, texts and fields", one.cases, reveal=reveal
+        audit.findings, "votes, pairs, copies, clues, texts and fields", audit.cases, reveal=reveal
     )
-    if not math.isnan(one.leakage.context.accuracy.value):
-        yield _guesses(one)
-    elif one.leakage.context.cases:
+    if not math.isnan(audit.leakage.context.accuracy.value):
+        yield _guesses(audit)
+    elif audit.leakage.context.cases:
         yield (
             f"How well the intended side is guessed takes {LEAST_SIDE} cases of either side, and "
             f"{LEAST_SIDE} groups of queries that share no context."
         )
 
 
-def _guesses(one: Audit) -> Table:
-    leaked = one.leakage
+def _guesses(audit: Audit) -> Table:
+    leaked = audit.leakage
     guesses = {
         "words of the context": leaked.context,
         "words of the query": leaked.query,

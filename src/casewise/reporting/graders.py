@@ -12,8 +12,10 @@ def grader_sheet(report: GraderReport) -> Sheet:
 
 def _table(report: GraderReport) -> Table:
     columns = [Column("grader"), Column("n", Kind.COUNT), Column("graded", Kind.SHARE)]
-    columns += figures(Kind.ESTIMATE, *(one.replace("_", " ") for one in report.rows[0].figures))
-    rows = [Row([one.name, one.n, one.graded, *one.figures.values()]) for one in report.rows]
+    columns += figures(
+        Kind.ESTIMATE, *(figure.replace("_", " ") for figure in report.rows[0].figures)
+    )
+    rows = [Row([row.name, row.n, row.graded, *row.figures.values()]) for row in report.rows]
     note = f"{len(report.mistakes)} classed otherwise than by hand (--format json lists them)."
     if report.fitted:
         note += (

@@ -16,7 +16,9 @@ def run_names(conditions: Sequence[RunCondition]) -> list[str]:
     shared = set.intersection(*map(set, parts)) if parts else set()
     models = {one.model for one in conditions}
     folders = zip(*(model.split("/")[:-1] for model in models if len(models) > 1), strict=False)
-    cut = sum(len(one[0]) + 1 for one in takewhile(lambda level: len(set(level)) == 1, folders))
+    cut = sum(
+        len(folder[0]) + 1 for folder in takewhile(lambda level: len(set(level)) == 1, folders)
+    )
     names = []
     for condition, words in zip(conditions, parts, strict=True):
         own = ", ".join(word for word in words if word not in shared)

@@ -58,7 +58,7 @@ def plan_sheet(plan: Plan) -> Sheet:
     ]
     alpha = number(inputs.alpha, 4).rstrip("0")
     lines = [
-        *(answer_text(one, inputs) for one in plan.answers),
+        *(answer_text(answer, inputs) for answer in plan.answers),
         f"({test}, {sides}, alpha {alpha}; {', '.join(given)})",
         *plan.notes,
     ]

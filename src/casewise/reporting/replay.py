@@ -27,45 +27,45 @@ SHOWN = 10
 _TONES = {ReplyChange.REFUSED: Tone.BAD, ReplyChange.ANSWERED: Tone.DOUBT}
 
 
-def replay_sheet(found: ReplayReport) -> Sheet:
+def replay_sheet(report: ReplayReport) -> Sheet:
     """Sentences on what changed, the table, and the conversations to read."""
-    return page(_parts(found), lambda: _records(found))
+    return page(_parts(report), lambda: _records(report))
 
 
-def _parts(found: ReplayReport) -> Iterator[Part]:
-    overall = found.rates[0]
+def _parts(report: ReplayReport) -> Iterator[Part]:
+    overall = report.rates[0]
     if overall.compared:
         yield from (_sentence(overall, change) for change in ReplyChange)
     else:
         yield "No two replies could be compared."
-    yield from ("", _table(found))
-    old = f"{found.old}'s, asked anew" if found.old else "the file's"
-    yield f"New replies: {found.new}; old replies: {old}. A partial reply counts as an answer."
+    yield from ("", _table(report))
+    old = f"{report.old}'s, asked anew" if report.old else "the file's"
+    yield f"New replies: {report.new}; old replies: {old}. A partial reply counts as an answer."
     yield (
         f"{count(overall.compared)} of {count(overall.turns)} could be compared; "
-        f"{count(found.clusters)} {found.cluster}s."
+        f"{count(report.clusters)} {report.cluster}s."
     )
-    for reason, n in found.left_out.items():
+    for reason, n in report.left_out.items():
         yield f"Left out: {count(n)}: {reason}."
     for change in ReplyChange:
-        yield from _listed(found, change)
-    if any("query" not in one for one in found.changed):
+        yield from _listed(report, change)
+    if any("query" not in one for one in report.changed):
         yield "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them."
 
 
-def _sentence(one: ChangeRates, change: ReplyChange) -> Part:
+def _sentence(rates: ChangeRates, change: ReplyChange) -> Part:
     """Number of changed replies in 1,000, with its bounds."""
-    share, events = one.shares[change], one.events[change]
+    share, events = rates.shares[change], rates.events[change]
     low, high = (1000 * end for end in share.interval)
     digits = 0 if high >= 10 else 2
     text = (
-        f"{change.capitalize()}: {count(events)} of {count(one.compared)} replies compared, "
+        f"{change.capitalize()}: {count(events)} of {count(rates.compared)} replies compared, "
         f"{number(1000 * share.value, digits)} in 1,000 ({interval((low, high), digits)})."
     )
     return Word(text, _TONES[change]) if events else text
 
 
-def _table(found: ReplayReport) -> Table:
+def _table(report: ReplayReport) -> Table:
     columns = [Column("category"), *figures(Kind.COUNT, "turns", "compared")]
     for change in ReplyChange:
         columns += [Column(str(change), Kind.COUNT), Column("of all (95 %)", Kind.ESTIMATE, 4)]
@@ -73,21 +73,21 @@ def _table(found: ReplayReport) -> Table:
     rows = [
         Row(
             [
-                "all" if one.category is None else one.category,
-                *(one.turns, one.compared),
-                *(cell for name in ReplyChange for cell in (one.events[name], one.shares[name])),
+                "all" if rate.category is None else rate.category,
+                *(rate.turns, rate.compared),
+                *(cell for name in ReplyChange for cell in (rate.events[name], rate.shares[name])),
             ]
         )
-        for one in found.rates
+        for rate in report.rates
     ]
     return Table(columns, rows, "Changed replies", note if len(rows) > 1 else "")
 
 
-def _listed(found: ReplayReport, change: ReplyChange) -> Iterator[Part]:
+def _listed(report: ReplayReport, change: ReplyChange) -> Iterator[Part]:
     """The conversations to read: ids, lines and classes; texts where they are shown."""
-    changed = [one for one in found.changed if one["change"] == change]
+    changed = [one for one in report.changed if one["change"] == change]
     if changed:
-        yield f"To read, {change} ({found.file}):"
+        yield f"To read, {change} ({report.file}):"
     for one in changed[:SHOWN]:
         classes = f"{one['before']} to {one['after']}"
         words = ["", one["conversation"], f"line {one['line']}", classes, one["category"] or ""]
@@ -100,22 +100,22 @@ def _listed(found: ReplayReport, change: ReplyChange) -> Iterator[Part]:
         yield f"  ... and {count(len(changed) - SHOWN)} more (--format json lists all)"
 
 
-def _records(found: ReplayReport) -> dict[str, Any]:
+def _records(report: ReplayReport) -> dict[str, Any]:
     names = ("new", "old", "file", "conversations", "left_out", "cluster", "clusters")
     return {
-        **json_fields(found, *names),
+        **json_fields(report, *names),
         "rates": [
             {
-                **json_fields(one, "category", "turns", "compared"),
+                **json_fields(rate, "category", "turns", "compared"),
                 **{
                     change.replace(" ", "_"): {
                         **json_fields(share, "value", "interval"),
-                        "events": one.events[change],
+                        "events": rate.events[change],
                     }
-                    for change, share in one.shares.items()
+                    for change, share in rate.shares.items()
                 },
             }
-            for one in found.rates
+            for rate in report.rates
         ],
-        "changed": found.changed,
+        "changed": report.changed,
     }

@@ -51,7 +51,7 @@ def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
 
     def written() -> str:
         parts = _parts(result, whole=whole)
-        return markdown(*(escape(one) if isinstance(one, str) else one for one in parts))
+        return markdown(*(escape(part) if isinstance(part, str) else part for part in parts))
 
     return Sheet(lambda: terminal(*_parts(result, whole=whole)), written, result.record)
 
@@ -78,7 +78,7 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
             if scores := [one for one in result if one.acts is acts]:
                 yield _measures(scores, () if acts else result.baselines)
     analyses = result.analyses if whole or result.by is not None else _asked_for(result)
-    yield from (as_table(one) for one in analyses if one.lines)
+    yield from (as_table(analysis) for analysis in analyses if analysis.lines)
     yield from remarks(result.rows)
 
 
@@ -95,21 +95,26 @@ def _asked_for(result: Scores) -> Iterator[Analysis]:
 
 def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
     """Every measure: a row a measure, a column a run."""
-    rules = " and ".join(dict.fromkeys(str(one.labels) for one in scores))
-    policies = " and ".join(dict.fromkeys(str(one.scoring.unparsed) for one in scores))
+    rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
+    policies = " and ".join(dict.fromkeys(str(score.scoring.unparsed) for score in scores))
     every = [*scores, *baselines]
     rows = [
-        Row(["n", *(count(one.n) for one in every)]),
-        Row(["read", *(number(one.coverage) for one in every)]),
+        Row(["n", *(count(score.n) for score in every)]),
+        Row(["read", *(number(score.coverage) for score in every)]),
     ]
-    names = dict.fromkeys(name for one in scores for name in one.measures)
-    rows += [Row([find(name).label, *(one.measures.get(name) for one in every)]) for name in names]
-    opened = [one for one in scores if one.bounds and left_open(one)]
-    for name in dict.fromkeys(name for one in opened for name in one.bounds):
-        ends = (interval(one.bounds.get(name)) if one in opened else None for one in every)
+    names = dict.fromkeys(name for score in scores for name in score.measures)
+    rows += [
+        Row([find(name).label, *(score.measures.get(name) for score in every)]) for name in names
+    ]
+    opened = [score for score in scores if score.bounds and left_open(score)]
+    for name in dict.fromkeys(name for score in opened for name in score.bounds):
+        ends = (interval(score.bounds.get(name)) if score in opened else None for score in every)
         rows.append(Row([f"{find(name).label}, bounds", *ends]))
     title = f"Against {wording(*scores).against} (labels: {rules}; unread answers: {policies})"
-    others = (one.condition.model.removeprefix("baseline:").replace("-", " ") for one in baselines)
+    others = (
+        baseline.condition.model.removeprefix("baseline:").replace("-", " ")
+        for baseline in baselines
+    )
     heads = (*map(whole_title, scores), *others)
     return Table([Column("measure"), *figures(Kind.ESTIMATE, *heads)], rows, title)
 
@@ -117,8 +122,8 @@ def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
 def all_verdicts(overview: Overview, result: object) -> list[Verdict]:
     """A verdict on each run in order; those that were compared first, after against before."""
     compared = list(result.verdicts) if isinstance(result, Comparisons) else []
-    known = {condition for one in compared for condition in one.conditions}
-    others = [Verdict("", one) for one in overview.scores if one.condition not in known]
+    known = {condition for verdict in compared for condition in verdict.conditions}
+    others = [Verdict("", score) for score in overview.scores if score.condition not in known]
     return [*compared, *others]
 
 
@@ -131,27 +136,27 @@ def whole_title(score: Score) -> str:
 def runs_table(verdicts: Sequence[Verdict], baselines: Sequence[Score], title: str = "") -> Table:
     """State and figures of runs, and under them what they are held against."""
     rows = []
-    for one in verdicts:
+    for verdict in verdicts:
         changes = (
             f"{each.text}; change {each.change_text}" if each.change_text else each.text
-            for each in one.figures
+            for each in verdict.figures
         )
-        before = f", before: {one.conditions[0].title}" if one.comparison else ""
-        rows.append(Row([f"{whole_title(one.score)}{before}", one.state, *changes]))
+        before = f", before: {verdict.conditions[0].title}" if verdict.comparison else ""
+        rows.append(Row([f"{whole_title(verdict.score)}{before}", verdict.state, *changes]))
     held_against = pinned_rows(verdicts, baselines)
     rows += [Row([name, "", *texts], dim=True) for name, texts in held_against.items()]
-    heads = figure_titles(*(one.score for one in verdicts))
+    heads = figure_titles(*(verdict.score for verdict in verdicts))
     columns = [Column("run"), Column("state"), *figures(Kind.ESTIMATE, *heads)]
     return Table(columns, rows, title)
 
 
 def cases_table(failures: Sequence[Failure], title: str = "Worst cases") -> Table:
     """A row a case: its distance from people, its id, category and run, and why it is wrong."""
-    several = len({one.run for one in failures}) > 1
+    several = len({failure.run for failure in failures}) > 1
     rows = []
-    for one in failures:
-        run = [one.run.title] if several else []
-        cells = (one.distance, one.case_id, one.category or "", *run, one.sentence)
+    for failure in failures:
+        run = [failure.run.title] if several else []
+        cells = (failure.distance, failure.case_id, failure.category or "", *run, failure.sentence)
         rows.append(Row(cells))
     names = ("case", "category", *(["run"] if several else []), "why")
     return Table([Column("off by", Kind.NUMBER, 2), *map(Column, names)], rows, title)

@@ -173,7 +173,7 @@ class Comparison:
     @cached_property
     def failures(self) -> tuple[Failure, ...]:
         """Cases that are newly wrong, furthest from people first."""
-        before, after = ((one.condition, one.rows) for one in self.scores)
+        before, after = ((score.condition, score.rows) for score in self.scores)
         return new_failures(before, after, replace(self.scores[0].scoring, labels=self.labels))
 
 
@@ -302,18 +302,18 @@ def _compare(
     checks: Sequence[CheckFile],
 ) -> Comparison:
     rule, runs = scoring.rule(before.rows), (before, after)
-    scores = score_together([(one.condition, one.rows) for one in runs], rule, scoring)
+    scores = score_together([(run.condition, run.rows) for run in runs], rule, scoring)
     if not scores[0].n:
         raise InputError(
             f"{before.name} and {after.name} share no answered case with a label under the rule "
             f"'{rule}'",
             expected="runs over the same cases",
         )
-    scores = correct_scores(scores, checks, [one.rows for one in runs])
+    scores = correct_scores(scores, checks, [run.rows for run in runs])
     first, second = _with_states(runs, scores)
     change = differences(first, second)
     is_open = _open(first, second, change)
-    rows = shared_rows([one.rows for one in runs], scoring.unparsed)
+    rows = shared_rows([run.rows for run in runs], scoring.unparsed)
     relabelled = _relabelled(rows, rule, scoring)
     return Comparison(
         before=before.name,
@@ -361,7 +361,7 @@ def _with_states(runs: Sequence[Run], scores: Sequence[Score]) -> Iterator[Score
 def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
     """Measures whose finding the unread could turn: counted for one run and against the other."""
     states = [one.state for one in (before, after) if one.state and one.state.unread]
-    if before.no_majority or any(one.is_broken for one in states):
+    if before.no_majority or any(state.is_broken for state in states):
         return change
     turned = set()
     for name, (low, high) in before.bounds.items() if states else ():
@@ -404,9 +404,9 @@ class Comparisons(Result[Comparison]):
     """Every two runs that were subtracted: after minus before."""
 
     @classmethod
-    def of(cls, found: Iterable[Comparison]) -> Self:
+    def of(cls, comparisons: Iterable[Comparison]) -> Self:
         """Comparisons with a verdict on each."""
-        rows = tuple(found)
+        rows = tuple(comparisons)
         return cls(rows, tuple(map(Verdict.of_change, rows)))
 
     def record(self) -> Any:
@@ -433,12 +433,12 @@ class Comparisons(Result[Comparison]):
         return plain_rows(self.record()["pairs"])
 
 
-def _difference_record(one: Comparison, difference: Difference) -> dict[str, Any]:
+def _difference_record(comparison: Comparison, difference: Difference) -> dict[str, Any]:
     found = difference.difference
     record: dict[str, Any] = {
-        **json_fields(one, "before", "after"),
+        **json_fields(comparison, "before", "after"),
         "metric": difference.metric,
-        **json_fields(one, "labels", "n"),
+        **json_fields(comparison, "labels", "n"),
         "value_before": difference.before.value,
         "value_after": difference.after.value,
         "difference": found.value,

@@ -66,15 +66,15 @@ def make_overview(
         across_versions: Subtract also runs over different versions of a data set.
         trend: Make a trend of the runs.
     """
-    tables = {place: one.table for place, one in parts.items()}
+    tables = {place: part.table for place, part in parts.items()}
     table, *others = tables.values()
     if others:
         # A judgement may stand in several of the parts.
         keys = ["run_id", *CONDITION, "case_id", "epoch"]
         table = pl.concat([table, *others]).unique(keys, maintain_order=True)
     known = {case.id: case for case in cases}
-    for one in parts.values():
-        known |= one.cases
+    for part in parts.values():
+        known |= part.cases
     pairs = find_pairs(tables, across_versions=across_versions) if compare else ()
     comparisons = compare_runs(pairs, scoring, checks=checks)
     return Overview(
@@ -83,7 +83,7 @@ def make_overview(
         comparisons=tuple(comparisons),
         checks=tuple(checks),
         records=tuple(records),
-        notes=tuple(dict.fromkeys(note for one in parts.values() for note in one.notes)),
+        notes=tuple(dict.fromkeys(note for part in parts.values() for note in part.notes)),
     )
 
 
@@ -114,10 +114,10 @@ def dated_runs(scores: Scores) -> list[DatedRun]:
     ids = {condition: set(rows["run_id"]) for condition, rows in scores.runs}
     found = []
     for score in scores:
-        records = [one for one in scores.logs if one.run_id in ids[score.condition]]
-        times = [time for one in records if (time := _time(one.completed or one.started))]
+        records = [log for log in scores.logs if log.run_id in ids[score.condition]]
+        times = [time for record in records if (time := _time(record.completed or record.started))]
         if times and not score.condition.same_but("evidence").changed:
-            arguments = dict.fromkeys(one for record in records for one in record.model_args)
+            arguments = dict.fromkeys(arg for record in records for arg in record.model_args)
             version = ", ".join([records[0].model, *arguments])
             found.append(DatedRun(max(times), version, score))
     return sorted(found, key=lambda one: one.ended)
@@ -158,11 +158,11 @@ class Trend:
         rows = dated_runs(overview.scores)
         if len(rows) < LEAST_DATED:
             return None
-        runs = {one.condition: one for one in find_runs({"": overview.scores.table})}
+        runs = {run.condition: run for run in find_runs({"": overview.scores.table})}
         latest, steps = [], []
         for acts in (False, True):
-            kind = [one for one in rows if one.score.acts is acts]
-            if whole := [one for one in kind if one.score.condition.plain] or kind:
+            kind = [row for row in rows if row.score.acts is acts]
+            if whole := [row for row in kind if row.score.condition.plain] or kind:
                 *earlier, last = whole
                 like = _like(last, earlier, runs, overview.scores.scoring)
                 latest.append(_latest(last, like, runs, overview))
@@ -176,9 +176,9 @@ def _like(
     """Runs that can be subtracted from a later one, those of its model if there are any."""
     wanted = last.score.condition
     like = [
-        one
-        for one in earlier
-        for condition in [one.score.condition]
+        run
+        for run in earlier
+        for condition in [run.score.condition]
         if condition.same_but("model") == wanted.same_but("model")
         and condition.has_data_of(wanted)
         and are_comparable(runs[condition], runs[wanted], scoring)
@@ -201,9 +201,9 @@ def _latest(
     compared = compare_runs(pairs, overview.scores.scoring, checks=overview.checks)
     whole, *others = map(Verdict.of_change, compared)
     falls = [
-        (one.score.right.value, f"{b.name}, compared with {a.name}: {one.sentence}")
-        for one, (a, b) in zip(others, steps[1:], strict=True)
-        if one.sentence.startswith("Worse")
+        (other.score.right.value, f"{b.name}, compared with {a.name}: {other.sentence}")
+        for other, (a, b) in zip(others, steps[1:], strict=True)
+        if other.sentence.startswith("Worse")
     ]
     subject = f"{last.name}, the latest of {len(like) + 1} runs, compared with {first.name}"
     between_them = f"On the way, {min(falls)[1]}" if falls else ""

@@ -171,7 +171,7 @@ class Score(Shown):
         Without those of which there are no pairs.
         """
         found = {} if self.counted is None else self.counted.chance
-        known = {name for name, one in self.measures.items() if one.value == one.value}
+        known = {name for name, measure in self.measures.items() if measure.value == measure.value}
         return {name: one for name, one in found.items() if name in known}
 
     @property
@@ -239,17 +239,19 @@ class Score(Shown):
             **(self.state.record() if self.state else {}),
             **json_fields(self, "cases", "queries", "coverage"),
         }
-        for name, one in self.measures.items():
-            record |= estimate_record(name, one)
+        for name, measure in self.measures.items():
+            record |= estimate_record(name, measure)
         record |= {
             "pairs": self.counted.n_pairs if self.counted else 0,
             **(self.counted.left_out if self.counted else {}),
             "chance": self.chance,
-            "withheld": {name: one.reason for name, one in self.measures.items() if one.reason},
+            "withheld": {
+                name: measure.reason for name, measure in self.measures.items() if measure.reason
+            },
             "rests_on": {
-                name: {"queries": one.clusters, **json_fields(one, "pairs", "effective")}
-                for name, one in self.measures.items()
-                if one.clusters
+                name: {"queries": measure.clusters, **json_fields(measure, "pairs", "effective")}
+                for name, measure in self.measures.items()
+                if measure.clusters
             },
         }
         for name, (low, high) in self.bounds.items():
@@ -297,7 +299,7 @@ def score_conditions(
         for value, rows in groups:
             group = {str(by): each for each in value}
             score = score_rows(rows, condition, rule, scoring, group)
-            settled = {name: one.summed_up() for name, one in score.measures.items()}
+            settled = {name: measure.summed_up() for name, measure in score.measures.items()}
             yield replace(score, measures=settled)
 
 
@@ -363,16 +365,16 @@ def correct_scores(
     """
     if not checks or not scores[0].acts:
         return list(scores)
-    rows = whole or [one.rows for one in scores]
-    runs = [(one.condition, part) for one, part in zip(scores, rows, strict=True)]
-    found = correct_rates(runs, scores[0].labels, scores[0].scoring, checks)
+    rows = whole or [score.rows for score in scores]
+    runs = [(score.condition, part) for score, part in zip(scores, rows, strict=True)]
+    corrections = correct_rates(runs, scores[0].labels, scores[0].scoring, checks)
     return [
         replace(
             score,
-            measures={**score.measures, **(one.corrected if one.labelled else {})},
-            correction=one,
+            measures={**score.measures, **(rate.corrected if rate.labelled else {})},
+            correction=rate,
         )
-        for score, one in zip(scores, found, strict=True)
+        for score, rate in zip(scores, corrections, strict=True)
     ]
 
 
@@ -381,7 +383,7 @@ def differences(before: Score, after: Score) -> dict[str, Estimate]:
 
     Both must be scored together.
     """
-    return {name: after.measures[name] - one for name, one in before.measures.items()}
+    return {name: after.measures[name] - measure for name, measure in before.measures.items()}
 
 
 def estimate_record(name: str, estimate: Estimate) -> dict[str, Any]:
@@ -393,12 +395,14 @@ def estimate_record(name: str, estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def correction_record(one: GraderCorrection) -> dict[str, Any]:
+def correction_record(correction: GraderCorrection) -> dict[str, Any]:
     """Rates as graded and corrected, and notes on them."""
-    record: dict[str, Any] = {"labelled": one.labelled}
-    for name, raw in one.raw.items():
-        record |= estimate_record(f"{name}_raw", raw) | estimate_record(name, one.corrected[name])
-    return record | {"notes": correction_notes([one])}
+    record: dict[str, Any] = {"labelled": correction.labelled}
+    for name, raw in correction.raw.items():
+        record |= estimate_record(f"{name}_raw", raw) | estimate_record(
+            name, correction.corrected[name]
+        )
+    return record | {"notes": correction_notes([correction])}
 
 
 # --- what the design of the cases fixes ---------------------------------------------------------
@@ -420,30 +424,30 @@ def _without_fixed(
     Every score passes through here, so that no command prints an interval of what cannot vary.
     """
     found = dict(measures)
-    for name, one in measures.items():
+    for name, measure in measures.items():
         row = find(name)
-        if any(needed in _design(one, condition, labels) for needed in row.fixed_by):
-            found[name] = replace(one, unavailable=BY_DESIGN)
+        if any(needed in _design(measure, condition, labels) for needed in row.fixed_by):
+            found[name] = replace(measure, unavailable=BY_DESIGN)
             of_pairs = BASELINE in condition.model and row.needs is Needs.CONTEXTS
-            found[name] = UNDEFINED if of_pairs and one.value == 0 else found[name]
+            found[name] = UNDEFINED if of_pairs and measure.value == 0 else found[name]
     return found
 
 
-def _design(one: Estimate, condition: RunCondition, labels: LabelRule) -> Fixing:
+def _design(estimate: Estimate, condition: RunCondition, labels: LabelRule) -> Fixing:
     """The parts of the design of a condition that may fix one of its figures.
 
     Another sample of queries might change a figure at 0 or 1 where a query's words decide; one
     between them is the same in each query only if labels are balanced.
     """
-    if not math.isfinite(one.value):
+    if not math.isfinite(estimate.value):
         return Fixing(0)
     found = Fixing.LABELS if labels is LabelRule.INTENDED else Fixing(0)
     if condition.model.endswith(f"{BASELINE}intended"):
         return found | Fixing.ANSWERS
     if condition.model.endswith(_ONE_ANSWER):
-        return found | Fixing.ANSWERS | (Fixing(0) if one.se else Fixing.ONE_ANSWER)
-    if one.se == 0 and condition.delivery == Delivery.NONE:
-        found |= Fixing.BLIND | (Fixing.BETWEEN if 0 < one.value < 1 else Fixing(0))
+        return found | Fixing.ANSWERS | (Fixing(0) if estimate.se else Fixing.ONE_ANSWER)
+    if estimate.se == 0 and condition.delivery == Delivery.NONE:
+        found |= Fixing.BLIND | (Fixing.BETWEEN if 0 < estimate.value < 1 else Fixing(0))
     return found
 
 
@@ -472,8 +476,8 @@ class Result(Shown, Sequence[Rows], Generic[Rows]):
     def leading(self) -> list[Verdict]:
         """The verdicts to begin with: one on a judge, one on a model that acts, as there are."""
         found: dict[bool, Verdict] = {}
-        for one in self.verdicts:
-            found.setdefault(one.score.acts, one)
+        for verdict in self.verdicts:
+            found.setdefault(verdict.score.acts, verdict)
         return [found[acts] for acts in sorted(found)]
 
     @abstractmethod
@@ -503,9 +507,13 @@ class Scores(Result[Score]):
     def baselines(self) -> tuple[Score, ...]:
         """Every baseline on the cases of judges: meant, one answer, one person, the ceiling."""
         tables = map(known_answers, case_sets(self.table))
-        scores = (one for table in tables for one in score_conditions(table, self.scoring, self.by))
-        known = [one for one in scores if one.n]
-        return (*known, *(one for base in known for one in score_people(base)))
+        scores = (
+            condition
+            for table in tables
+            for condition in score_conditions(table, self.scoring, self.by)
+        )
+        known = [score for score in scores if score.n]
+        return (*known, *(person for base in known for person in score_people(base)))
 
     @cached_property
     def shape(self) -> list[str]:
@@ -526,19 +534,27 @@ class Scores(Result[Score]):
         """The verdict on the best run of each kind; on the first where none can be told."""
         found = []
         for acts in (False, True):
-            kind = [one for one in self.verdicts if one.score.acts is acts]
-            running = [one for one in kind if one.score.can_lead]
+            kind = [verdict for verdict in self.verdicts if verdict.score.acts is acts]
+            running = [verdict for verdict in kind if verdict.score.can_lead]
             if not running:
                 found += kind[:1]
                 continue
             best = max(running, key=lambda one: one.score.right.value)
             most = best.score.right.value
-            models = {one.score.condition.model for one in running}
-            level = {one.score.condition.model for one in running if one.score.right.value == most}
+            models = {verdict.score.condition.model for verdict in running}
+            level = {
+                verdict.score.condition.model
+                for verdict in running
+                if verdict.score.right.value == most
+            }
             ties = f", with {plural(len(level) - 1, 'other')}," if len(level) > 1 else ""
             more = f", right most often{ties} of {len(models)} models" if len(models) > 1 else ""
             found.append(replace(best, subject=f"{best.subject}{more}"))
-            found += [one for one in running if one.score.condition.place and one is not best]
+            found += [
+                verdict
+                for verdict in running
+                if verdict.score.condition.place and verdict is not best
+            ]
         return found
 
     @cached_property
@@ -549,17 +565,17 @@ class Scores(Result[Score]):
     def failures(self, most: int) -> list[Failure]:
         """The wrong answers that are furthest from people, of runs with whole contexts if any."""
         found = make_browser(self.table, self.runs, self.scoring).failures()
-        return [one for one in found if one.run.plain][:most] or found[:most]
+        return [failure for failure in found if failure.run.plain][:most] or found[:most]
 
     def record(self) -> Any:
         """An object for each row, with its verdict and its analyses; the baselines last."""
         analysed: dict[RunCondition, list[dict[str, Any]]] = {}
-        for one in self.analyses:
-            for line in one.lines:
-                analysed.setdefault(line.run, []).extend(line_records(one, line))
+        for analysis in self.analyses:
+            for line in analysis.lines:
+                analysed.setdefault(line.run, []).extend(line_records(analysis, line))
         said = {
-            id(one.score): {"verdict": list(one.said), "finding": one.finding}
-            for one in self.verdicts
+            id(verdict.score): {"verdict": list(verdict.said), "finding": verdict.finding}
+            for verdict in self.verdicts
         }
         return plain(
             [
@@ -603,12 +619,12 @@ def score_table(
     checks = checks if by is None else ()
     rows = tuple(
         score
-        for one in score_conditions(table, scoring, by)
-        for score in correct_scores([one], checks)
+        for condition in score_conditions(table, scoring, by)
+        for score in correct_scores([condition], checks)
     )
     return Scores(
         rows,
-        tuple(Verdict(one.condition.title, one) for one in rows),
+        tuple(Verdict(row.condition.title, row) for row in rows),
         table=table,
         scoring=scoring,
         by=by,

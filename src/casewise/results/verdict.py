@@ -64,7 +64,7 @@ _BY_RULE: Mapping[LabelRule, Wording] = {
 
 def wording(*scores: Score) -> Wording:
     """Phrases for scores; where their labels are of several kinds, phrases that hold for all."""
-    kinds = {run_wording(one.labels, [one.condition]) for one in scores}
+    kinds = {run_wording(score.labels, [score.condition]) for score in scores}
     if len(kinds) == 1:
         return kinds.pop()
     return _INTENDED if kinds and kinds <= {_INTENDED, _LINES} else _SEVERAL
@@ -300,7 +300,7 @@ class Verdict:
     @property
     def conditions(self) -> tuple[RunCondition, ...]:
         """Conditions of these."""
-        return tuple(one.condition for one in self.scores)
+        return tuple(score.condition for score in self.scores)
 
     @cached_property
     def shares(self) -> FiveShares:
@@ -328,7 +328,9 @@ class Verdict:
         if self.comparison is None:
             return []
         names = (self.score.headline,) if self.score.of_pairs else mistake_measures(self.score)
-        return [one for one in self.comparison.differences if one.metric in names]
+        return [
+            difference for difference in self.comparison.differences if difference.metric in names
+        ]
 
     @cached_property
     def _found(self) -> tuple[str, str]:
@@ -390,7 +392,7 @@ class Verdict:
 
 def _mean(values: Iterable[float], weights: Iterable[float]) -> float:
     """Weighted mean of the values that have a weight; NaN of none."""
-    known = [(one, size) for one, size in zip(values, weights, strict=True) if size > 0]
+    known = [(value, size) for value, size in zip(values, weights, strict=True) if size > 0]
     whole = sum(size for _, size in known)
     return sum(one * size for one, size in known) / whole if whole else math.nan
 
@@ -403,9 +405,9 @@ FINDINGS: dict[str, Finding] = {}
 
 
 def _finding(name: str) -> Callable[[Finding], Finding]:
-    def register(found: Finding) -> Finding:
-        FINDINGS[name] = found
-        return found
+    def register(finding: Finding) -> Finding:
+        FINDINGS[name] = finding
+        return finding
 
     return register
 
@@ -418,13 +420,13 @@ def find(verdict: Verdict, names: Iterable[str] = ()) -> tuple[str, str]:
 
 @_finding("no verdict: broken")
 def _broken(verdict: Verdict) -> str:
-    states = [one.state for one in verdict.scores]
-    if not any(one is not None and one.is_broken for one in states):
+    states = [score.state for score in verdict.scores]
+    if not any(state is not None and state.is_broken for state in states):
         return ""
     lost = " and ".join(
-        f"{count(one.unread)} of {count(one.planned)} answers{when}"
-        for one, when in zip(states, (" before", " after") if states[1:] else ("",), strict=True)
-        if one is not None and one.unread
+        f"{count(state.unread)} of {count(state.planned)} answers{when}"
+        for state, when in zip(states, (" before", " after") if states[1:] else ("",), strict=True)
+        if state is not None and state.unread
     )
     return f"No verdict: {lost} were not read, failed or were never asked for."
 
@@ -463,13 +465,13 @@ COULD_TURN = "no verdict: unread answers could decide it"
 @_finding(COULD_TURN)
 def _turned(verdict: Verdict) -> str:
     later = list(FINDINGS)[list(FINDINGS).index(COULD_TURN) + 1 :]
-    unread = [one.state.unread if one.state else 0 for one in verdict.scores]
+    unread = [score.state.unread if score.state else 0 for score in verdict.scores]
     if verdict.comparison is None:
         if find(verdict, later)[0] == find(replace(verdict, is_widened=True), later)[0]:
             return ""
         lost = unread[0] or verdict.score.n - verdict.score.statuses.get("ok", 0)
         said = f"{count(lost)} answers"
-    elif any(one.is_open for one in verdict.changes):
+    elif any(change.is_open for change in verdict.changes):
         before, after = map(count, unread)
         said = f"{before} answers before and {after} after"
     else:
@@ -503,32 +505,38 @@ class Told(NamedTuple):
     after: Share
 
     @classmethod
-    def of(cls, one: Difference, score: Score) -> Told:
+    def of(cls, difference: Difference, score: Score) -> Told:
         """A change of a run's mistakes, or of the pairs that it ranks right."""
-        change, before, after = map(Share.of, (one.difference, one.before, one.after))
+        change, before, after = map(
+            Share.of, (difference.difference, difference.before, difference.after)
+        )
         if score.of_pairs:
             return cls("ranks contexts as the labels do in", "pairs", change, before, after)
         if not score.acts:
             change, before, after = change.negative, before.rest, after.rest
-        side = mistake_measures(score).index(one.metric)
+        side = mistake_measures(score).index(difference.metric)
         return cls(*MISTAKES[score.acts][side], change, before, after)
 
 
 @_finding("worse or better than before")
 def _changed(verdict: Verdict) -> str:
-    if not any(one.is_more_than_chance for one in verdict.changes):
+    if not any(change.is_more_than_chance for change in verdict.changes):
         return ""
     # Of a side that no case is of, nothing is known.
-    known = (one for one in verdict.changes if not math.isnan(one.before.value + one.after.value))
-    clauses = sorted(_change_clause(one, verdict.score) for one in known)
+    known = (
+        change
+        for change in verdict.changes
+        if not math.isnan(change.before.value + change.after.value)
+    )
+    clauses = sorted(_change_clause(change, verdict.score) for change in known)
     return f"{first_upper('; '.join(text for _, text in clauses))}."
 
 
-def _change_clause(one: Difference, score: Score) -> tuple[int, str]:
+def _change_clause(difference: Difference, score: Score) -> tuple[int, str]:
     """Place among the clauses, and the clause: worse first, what did not change last."""
-    verb, requests, change, before, after = Told.of(one, score)
+    verb, requests, change, before, after = Told.of(difference, score)
     was = f"{of_100(before.value)} before, {of_100(after.value)} after"
-    if not one.is_more_than_chance:
+    if not difference.is_more_than_chance:
         what = f"no change beyond chance in how often it {verb} {requests}"
         return 2, f"{what}: {was}{f', {signed_points(change)}' if change.known else ''}"
     is_worse = (change.value > 0) is not score.of_pairs
@@ -557,9 +565,9 @@ def _unchanged(verdict: Verdict) -> str:
     return f"No change beyond chance: {'; '.join(clauses)}{least}."
 
 
-def _beyond_false_changes(one: FiveShares) -> bool:
-    rest = one.false_changes.high if one.false_changes.known else math.inf
-    return one.follows.low > max(0.5, rest)
+def _beyond_false_changes(shares: FiveShares) -> bool:
+    rest = shares.false_changes.high if shares.false_changes.known else math.inf
+    return shares.follows.low > max(0.5, rest)
 
 
 _READINGS: dict[str, tuple[str, Callable[[FiveShares], bool]]] = {
@@ -628,9 +636,9 @@ def _following(verdict: Verdict) -> str:
     )
     measures = (verdict.score.measures[name] for name in FOLLOWING)
     parts = [
-        text.format(hits_of(one.value, one.pairs))
-        for text, one in zip(words, measures, strict=True)
-        if one.value == one.value
+        text.format(hits_of(measure.value, measure.pairs))
+        for text, measure in zip(words, measures, strict=True)
+        if measure.value == measure.value
     ]
     return ", and ".join(parts) or "no query has two labelled contexts"
 
@@ -664,7 +672,7 @@ def state_words(score: Score) -> str:
 
 def figure_titles(*scores: Score) -> tuple[str, ...]:
     """Titles of the five figures, of judges, of models that act, or of both."""
-    over, under = map(first_upper, mistake_verbs([one.acts for one in scores] or [False]))
+    over, under = map(first_upper, mistake_verbs([score.acts for score in scores] or [False]))
     who = "people" if wording(*scores).of_people else "labels"
     return (
         *("Follows changes", f"Changes where {who} don't"),
@@ -676,7 +684,9 @@ def figure_titles(*scores: Score) -> tuple[str, ...]:
 def _figures(score: Score, compared: Comparison | None) -> Iterable[Figure]:
     is_void = score.mass < LOW_MASS or nothing_counts(score)
     names = (*FOLLOWING, *mistake_measures(score), score.headline)
-    changes = {one.metric: one for one in compared.differences} if compared else {}
+    changes = (
+        {difference.metric: difference for difference in compared.differences} if compared else {}
+    )
     shares = FiveShares.of(score)
     before = FiveShares.of(compared.scores[0]) if compared else [None] * len(shares)
     for name, title, share, earlier in zip(
@@ -691,14 +701,14 @@ def _figures(score: Score, compared: Comparison | None) -> Iterable[Figure]:
         yield _with_change(figure, found, name, is_good=is_good) if found else figure
 
 
-def _with_change(figure: Figure, found: Difference, name: str, *, is_good: bool) -> Figure:
-    change = Share.of(found.difference)
+def _with_change(figure: Figure, difference: Difference, name: str, *, is_good: bool) -> Figure:
+    change = Share.of(difference.difference)
     change = change.negative if name.endswith("recall") else change
-    if found.is_open or not change.known:
+    if difference.is_open or not change.known:
         return figure
     is_better = (change.value > 0) is is_good
     tone = (Tone.GOOD if is_better else Tone.BAD) if change.value else None
-    return replace(figure, change=change, tone=tone, is_real=found.is_more_than_chance)
+    return replace(figure, change=change, tone=tone, is_real=difference.is_more_than_chance)
 
 
 PINNED = {"one-person": "one person", "ceiling": "ceiling", "intended": "what the authors meant"}
@@ -714,24 +724,26 @@ def pinned_rows(
     """
     shuffled = [
         (
-            *(one.score.chance.get(name, math.nan) for name in FOLLOWING),
-            *(1 - one.share_safe, one.share_safe, one.chance),
+            *(verdict.score.chance.get(name, math.nan) for name in FOLLOWING),
+            *(1 - verdict.share_safe, verdict.share_safe, verdict.chance),
         )
-        for one in verdicts
-        if one.share_safe == one.share_safe
+        for verdict in verdicts
+        if verdict.share_safe == verdict.share_safe
     ]
     found: dict[str, list[float]] = {}
     if shuffled:
         means = [sum(column) / len(column) for column in zip(*shuffled, strict=True)]
         found["verdicts shuffled"] = means
     for name, title in PINNED.items():
-        scores = [one for one in baselines if one.condition.model == f"baseline:{name}"]
+        scores = [
+            baseline for baseline in baselines if baseline.condition.model == f"baseline:{name}"
+        ]
         if len(scores) == 1:
             found[title] = [one.value for one in FiveShares.of(scores[0])]
     return {
-        name: tuple(UNDEFINED if one != one else f"{of_100(one)} %" for one in values)
+        name: tuple(UNDEFINED if value != value else f"{of_100(value)} %" for value in values)
         for name, values in found.items()
-        if any(one == one for one in values)
+        if any(value == value for value in values)
     }
 
 
@@ -825,7 +837,7 @@ def _bound_text(name: str, ends: tuple[float, float]) -> str:
 
 def run_warnings(scores: Sequence[Score]) -> list[str]:
     """Warnings for all that show numbers: of doubtful probabilities, cut answers, a heavy query."""
-    return [line for one in scores for line in _warnings(one) if line]
+    return [line for score in scores for line in _warnings(score) if line]
 
 
 def _warnings(score: Score) -> Iterator[str | None]:

@@ -337,7 +337,7 @@ async def read(
     # Out of a log they come as mappings.
     answers = _ANSWERS.validate_python(state.store.get(ANSWERS, []))
     if protocol.acts:
-        replies = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
+        replies = [at for at, message in enumerate(state.messages) if message.role == "assistant"]
         said = state.messages[: replies[-len(answers)]]
         question = replace(
             question,
@@ -480,7 +480,10 @@ def _graded(
     classes = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
     return Score(
         value={"graded": float(read)}
-        | {str(one): float(found.response_class is one) if read else math.nan for one in classes},
+        | {
+            str(class_): float(found.response_class is class_) if read else math.nan
+            for class_ in classes
+        },
         answer=message_text(state.output.message) if calls else state.output.completion,
         explanation=found.reason,
         metadata={
@@ -506,7 +509,7 @@ def _by_turn(replies: Sequence[GradedReply]) -> dict[str, Any]:
     doubts = [_rounded(reply.grade.doubt) for reply in replies]
     return {
         TURNS_BY: {name: " ".join(numbers) for name, numbers in by.items()},
-        TURN_DOUBTS: " ".join("-" if one is None else f"{one:g}" for one in doubts),
+        TURN_DOUBTS: " ".join("-" if doubt is None else f"{doubt:g}" for doubt in doubts),
     }
 
 
@@ -572,15 +575,15 @@ def grade_replies(
         finally:
             await model.api.aclose()
 
-    found = in_own_loop(grade_all())
-    errors = [one for one in found if isinstance(one, Exception)]
-    if errors and len(errors) == len(found):
+    result = in_own_loop(grade_all())
+    errors = [one for one in result if isinstance(one, Exception)]
+    if errors and len(errors) == len(result):
         if isinstance(errors[0], CasewiseError):
             raise errors[0]
         raise ModelError(model.server.lost or f"{grader}: {failed(errors[0]).fault.plain}")
     return [
         one if isinstance(one, Graded) else Graded(Status.ERROR, None, failed(one).message)
-        for one in found
+        for one in result
     ]
 
 

@@ -186,8 +186,8 @@ class Condition:
     @cached_property
     def gradings(self) -> RequestCount:
         """Requests to the model that grades its replies: all of them, or those that rules doubt."""
-        found = measure_grading(self)
-        return found.times(DOUBTED) if rules_first(self.options.grader) else found
+        count = measure_grading(self)
+        return count.times(DOUBTED) if rules_first(self.options.grader) else count
 
     @property
     def notes(self) -> list[str]:

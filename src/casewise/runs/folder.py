@@ -141,7 +141,7 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
     states = [_state_of(run, cell) for run in runs]
     begun = CellState(cell.judgements)
-    return max(states, key=lambda one: (one.judged, one.done), default=begun)
+    return max(states, key=lambda state: (state.judged, state.done), default=begun)
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
@@ -150,23 +150,23 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     logs = [list(read_records(header)) for header in run.logs]
     counted = counting([outcomes_of(*one) for one in zip(run.logs, logs, strict=True)])
     for records, outcomes in zip(logs, counted, strict=True):
-        for one in records:
-            asked = one.case, one.epoch
+        for record in records:
+            asked = record.case, record.epoch
             outcome = outcomes.get(asked)
             # Another start may have had more cases, and more epochs.
-            if outcome is None or one.case not in ids or one.epoch > cell.request.epochs:
+            if outcome is None or record.case not in ids or record.epoch > cell.request.epochs:
                 continue
             judged += outcome is Outcome.JUDGED
             if outcome is not Outcome.OPEN:
                 finished.add(asked)
-            if one.error is not None:
-                kinds[logged_kind(one.error)] += 1
+            if record.error is not None:
+                kinds[logged_kind(record.error)] += 1
     done = len(finished) >= cell.judgements
     return CellState(
         total=cell.judgements,
         judged=judged,
         done=done,
-        tokens=_sum_of(tokens_of(one.usage) for records in logs for one in records),
+        tokens=_sum_of(tokens_of(record.usage) for records in logs for record in records),
         kinds=kinds,
         # Over millions it would take gigabytes, for nothing.
         finished=set() if done else finished,
@@ -266,7 +266,7 @@ def resume(
                 and header.identity not in planned
             )
         ]
-        known = {one.metadata[ADDRESS] for one in before if ADDRESS in one.metadata}
+        known = {header.metadata[ADDRESS] for header in before if ADDRESS in header.metadata}
         if now and known and now not in known and not same_server and _holds_answers(before):
             raise UsageError(
                 redacted(

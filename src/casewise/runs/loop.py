@@ -369,7 +369,7 @@ def run_cells(
     # Before there is a folder: a model that can't be opened leaves none.
     watch = Watch(observers.fault)
     clients = open_clients(cells, watch) if cluster is None else []
-    check_same_numbers([one.model for one in clients], folder)
+    check_same_numbers([client.model for client in clients], folder)
     with hold_folder(folder):
         done = read_done(cells, folder)
         if cluster is None:
@@ -379,9 +379,11 @@ def run_cells(
 
             results = run_on_cluster(cells, done, folder, observers.judgement, cluster)
         end = read_done(cells, folder)
-        if not end.judged and (lost := dict.fromkeys(one.failure for one in results if one.lost)):
+        if not end.judged and (
+            lost := dict.fromkeys(result.failure for result in results if result.lost)
+        ):
             raise ModelError("\n".join(map(str, lost)))
-        failures = dict.fromkeys(one.failure for one in results if one.failure is not None)
+        failures = dict.fromkeys(result.failure for result in results if result.failure is not None)
         return RunResult(
             logs_of(cells, folder),
             (budget.reason,) if budget.stopped else tuple(failures),

@@ -31,11 +31,11 @@ def plan_sweep(path: Path) -> Plan:
             plan = make_plan(record, folder=path.parent)
             for cell in plan.cells:
                 first = cells.setdefault(cell.identity, cell).request
-                for one in fields(RunOptions):
-                    if getattr(first, one.name) != getattr(cell.request, one.name):
+                for field in fields(RunOptions):
+                    if getattr(first, field.name) != getattr(cell.request, field.name):
                         raise UsageError(
-                            f"{one.name}: an earlier record asks {cell.model} the same with "
-                            f"another, and {one.name} tells no runs apart"
+                            f"{field.name}: an earlier record asks {cell.model} the same with "
+                            f"another, and {field.name} tells no runs apart"
                         )
         except UsageError as error:
             raise InputError(str(error), file=path, record=f"record {number}") from None

@@ -119,12 +119,14 @@ def to_csv(records: Sequence[Mapping[str, Any]]) -> str:
 
     Texts that a spreadsheet might run are guarded.
     """
-    names = list(dict.fromkeys(name for one in records for name in one))
+    names = list(dict.fromkeys(name for record in records for name in record))
 
     def cell(value: object) -> object:
         return json.dumps(value) if isinstance(value, dict | list) else value
 
-    return csv_text(names, ([cell(plain(one.get(name))) for name in names] for one in records))
+    return csv_text(
+        names, ([cell(plain(record.get(name))) for name in names] for record in records)
+    )
 
 
 @dataclass(frozen=True, slots=True)

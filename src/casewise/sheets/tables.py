@@ -103,11 +103,11 @@ def interval(ends: tuple[float, float] | None, digits: int = 3, *, with_signs: b
     return " to ".join(write(end, digits) for end in ends)
 
 
-def estimate(found: Measured | None, digits: int = 3) -> str:
+def estimate(measured: Measured | None, digits: int = 3) -> str:
     """Write an estimate and its interval: ``.812 (.771 to .853)``; alone where it has none."""
-    if found is None:
+    if measured is None:
         return UNDEFINED
-    text, ends = number(found.value, digits), interval(found.interval, digits)
+    text, ends = number(measured.value, digits), interval(measured.interval, digits)
     return text if UNDEFINED in (text, ends) else f"{text} ({ends})"
 
 
@@ -328,7 +328,7 @@ class _Drawn:
                 overflow="fold",
             )
         for row, cells in zip(self.table.rows, texts, strict=True):
-            styles = [_STYLES[one.tone] if isinstance(one, Word) else "" for one in row.cells]
+            styles = [_STYLES[cell.tone] if isinstance(cell, Word) else "" for cell in row.cells]
             shown = (_plain(cells[place], styles[place]) for place in widths)
             grid.add_row(*shown, style="dim" if row.dim else "")
         return grid

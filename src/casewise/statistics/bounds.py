@@ -29,20 +29,20 @@ def alike_bounds(
     return Bounds(value - unlike * (value - ends[0]), value + unlike * (ends[1] - value))
 
 
-def share_bounds(one: Estimate, confidence: float) -> Bounds:
+def share_bounds(estimate: Estimate, confidence: float) -> Bounds:
     """Exact bounds of a proportion (Clopper & Pearson 1934) on its effective size.
 
     Korn & Graubard (1998), Survey Methodology 24: the rows that, if independent, would have the
     clustered error, fewer by Student's t for few clusters. Wilson's interval is on average right
     and too short near 0 and 1, where one bound of it misses more often than it says.
     """
-    size = one.effective_size
-    if not size > 0 or not math.isfinite(one.value) or one.unavailable:
+    size = estimate.effective_size
+    if not size > 0 or not math.isfinite(estimate.value) or estimate.unavailable:
         return NO_BOUNDS
     size *= (
-        student_quantile(math.inf, confidence) / student_quantile(one.degrees, confidence)
+        student_quantile(math.inf, confidence) / student_quantile(estimate.degrees, confidence)
     ) ** 2
-    return beta_bounds(min(one.value, 1.0) * size, size, confidence)
+    return beta_bounds(min(estimate.value, 1.0) * size, size, confidence)
 
 
 def paired_share_bounds(difference: Estimate, confidence: float) -> Bounds:

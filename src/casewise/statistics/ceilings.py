@@ -220,8 +220,8 @@ def oracle(safe: FloatArray, unsafe: FloatArray, groups: IntArray | None = None)
         return Oracle(math.nan, math.nan, lowest_brier)
     group = np.zeros(len(s)) if groups is None else groups[safe + unsafe > 0]
     alpha, beta = s.copy(), u.copy()
-    for one in np.unique(group):
-        here = group == one
+    for zero in np.unique(group):
+        here = group == zero
         fit = fit_beta_binomial(s[here], u[here])
         alpha[here] += fit.alpha
         beta[here] += fit.beta

@@ -196,7 +196,7 @@ class Estimate:
                 mean, error = self._added
                 return max(-1.0, mean - critical * error), min(1.0, mean + critical * error)
             case "difference":
-                ends = [(one.value, *one.limits(confidence)) for one in self.shares]
+                ends = [(share.value, *share.limits(confidence)) for share in self.shares]
                 return square_and_add(ends[0], ends[1], self._correlation)[1:]
             case _:
                 return self._back(critical)
@@ -276,7 +276,7 @@ class Estimate:
     @property
     def _correlation(self) -> float:
         """Correlation of the errors of the two shares of a difference."""
-        first, second = (one.influence for one in self.shares)
+        first, second = (share.influence for share in self.shares)
         both = math.sqrt(float((first**2).sum() * (second**2).sum()))
         return float((first * second).sum()) / both if both > 0 else 0.0
 
@@ -463,7 +463,7 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
 
 def _unavailable(reasons: list[str]) -> str:
     """Why a sum has no interval: what is fixed by design takes none from what varies."""
-    others = [one for one in reasons if one != BY_DESIGN]
+    others = [reason for reason in reasons if reason != BY_DESIGN]
     return next(filter(None, others), "") if others else BY_DESIGN
 
 

@@ -330,12 +330,12 @@ def _answers(inputs: PowerInputs) -> tuple[Answer, ...]:
     problems = [_pairs(inputs)] if inputs.test is PowerTest.PAIRS else _proportions(inputs)
     effect, n, power = _effect(inputs), inputs.n, inputs.power
     if effect is not None and n is not None:
-        return tuple(Answer(Quantity.POWER, one.power_of(effect, n)) for one in problems)
+        return tuple(Answer(Quantity.POWER, problem.power_of(effect, n)) for problem in problems)
     assert power is not None
     if effect is not None:
-        return tuple(one.find_size(effect, power) for one in problems)
+        return tuple(problem.find_size(effect, power) for problem in problems)
     assert n is not None
-    answers = tuple(answer for one in problems for answer in one.find_effect(n, power))
+    answers = tuple(answer for problem in problems for answer in problem.find_effect(n, power))
     if not answers:
         raise UsageError(
             f"--n {n} is too few: not even the largest difference there can be is found "

@@ -113,9 +113,9 @@ class Places:
         if len(candidates) < 2:
             return candidates[0].case if candidates else UNKNOWN
         said = plain("\n".join(turn.content for turn in reply.before))
-        fitting = [one for one in candidates if one.fits(said)]
+        fitting = [candidate for candidate in candidates if candidate.fits(said)]
         # What is wanted of nothing fits everything: it is meant where nothing else was given.
-        told = [one for one in fitting if one.contexts or one.earlier]
+        told = [candidate for candidate in fitting if candidate.contexts or candidate.earlier]
         if told:
             # A case whose earlier turns stand there, too, is more than one of the context alone.
             most = max(len(one.earlier) for one in told)

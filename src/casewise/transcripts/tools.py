@@ -110,8 +110,8 @@ def _read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
         InputError: A log can't be read.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    samples = (found for path in paths for found in _samples(path))
-    numbered = ((f"sample {number}", found) for number, found in enumerate(samples, start=1))
+    samples = (sample for path in paths for sample in _samples(path))
+    numbered = ((f"sample {number}", sample) for number, sample in enumerate(samples, start=1))
     return read_each(numbered, _sample_conversation)
 
 

@@ -75,8 +75,8 @@ def read(page: Page) -> None:
     expect(page.get_by_role("button", name="Next")).not_to_have_attribute("aria-disabled", "true")
 
 
-def in_sight(page: Page, one: Locator) -> bool:
-    box, view = one.bounding_box(), page.viewport_size
+def in_sight(page: Page, locator: Locator) -> bool:
+    box, view = locator.bounding_box(), page.viewport_size
     assert box is not None
     assert view is not None
     return box["y"] >= 0 and box["y"] + box["height"] <= view["height"]

@@ -24,9 +24,9 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
     effect = json.loads(described.stdout)["context_effect"]
     summary = json.loads((tmp_path / "out/summary.json").read_text())
     cells = [
-        [one["safe"] for one in summary["cells"] if one["arm"] == arm] for arm in effect["arms"]
+        [cell["safe"] for cell in summary["cells"] if cell["arm"] == arm] for arm in effect["arms"]
     ]
-    assert effect["safe_votes"] == [sum(one) for one in cells]
+    assert effect["safe_votes"] == [sum(cell) for cell in cells]
     again = cli(*base, "out", "--out", "again", "--format", "json")
     assert again.stdout == (tmp_path / "out/summary.json").read_text()
     refused = cli(*base, "plain", "--out", "out")

@@ -21,9 +21,9 @@ RUNNING = (ROOT / "study/docs/annotation-running.md").read_text("utf-8")
 
 
 def commands(section: str, page: str = PAGE) -> list[str]:
-    found = re.search(rf"\n###? {re.escape(section)}\n.*?(?=\n###? |\Z)", page, re.DOTALL)
-    assert found is not None, section
-    blocks = re.findall(r"```bash\n(.*?)```", found[0], re.DOTALL)
+    match = re.search(rf"\n###? {re.escape(section)}\n.*?(?=\n###? |\Z)", page, re.DOTALL)
+    assert match is not None, section
+    blocks = re.findall(r"```bash\n(.*?)```", match[0], re.DOTALL)
     assert blocks, section
     lines = "".join(blocks).replace("\\\n", "").splitlines()
     return [line.strip() for line in lines if line.strip()]
@@ -60,7 +60,7 @@ def test_eight_commands_lead_from_the_idea_to_published_votes(
             accounts = served_and_judged(arguments, tmp_path)
             continue
         if "prolific_export.csv" in arguments:
-            rows = [(one, "AWAITING REVIEW", "") for one in accounts]
+            rows = [(account, "AWAITING REVIEW", "") for account in accounts]
             write_prolific(tmp_path / "prolific_export.csv", *rows, Age="30", Sex="Female")
         done = cli_inside(*arguments)
         assert done.returncode == 0, (step, done.stderr)

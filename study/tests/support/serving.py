@@ -148,27 +148,27 @@ class Guest:
 
     @property
     def form(self) -> str:
-        found = re.search('name="form" value="([^"]+)"', self.page.text)
-        assert found is not None, self.page.text
-        return found[1]
+        match = re.search('name="form" value="([^"]+)"', self.page.text)
+        assert match is not None, self.page.text
+        return match[1]
 
     @property
     def code(self) -> str:
-        found = re.search('id="code">([^<]+)<', self.page.text)
-        assert found is not None, self.page.text
-        return found[1]
+        match = re.search('id="code">([^<]+)<', self.page.text)
+        assert match is not None, self.page.text
+        return match[1]
 
     @property
     def personal_code(self) -> str:
-        found = re.search('id="personal-code">([^<]+)<', self.page.text)
-        assert found is not None, self.page.text
-        return found[1]
+        match = re.search('id="personal-code">([^<]+)<', self.page.text)
+        assert match is not None, self.page.text
+        return match[1]
 
     @property
     def own_address(self) -> str:
-        found = re.search('id="own-address" readonly value="([^"]+)"', self.page.text)
-        assert found is not None, self.page.text
-        return found[1]
+        match = re.search('id="own-address" readonly value="([^"]+)"', self.page.text)
+        assert match is not None, self.page.text
+        return match[1]
 
     def get(self, path: str) -> httpx.Response:
         self.page = self.client.get(path)

@@ -160,8 +160,8 @@ def write_arms(
 
 
 def read_yaml(path: Path) -> Record:
-    found: Record = yaml.safe_load(path.read_text("utf-8"))
-    return found
+    record: Record = yaml.safe_load(path.read_text("utf-8"))
+    return record
 
 
 def change(path: Path, **fields: Any) -> Path:
@@ -182,8 +182,8 @@ def plan(cli: Cli, *options: str, cases: str = "cases.jsonl", out: str = "study.
     """
     done = cli("annotate", "plan", cases, "--out", out, "--format", "json", *options)
     assert done.returncode == 0, done.stderr
-    found: Record = json.loads(done.stdout)
-    return found
+    record: Record = json.loads(done.stdout)
+    return record
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -203,8 +203,8 @@ def exported(cli: Cli, *options: str, study: str = "study.yaml", out: str = "out
     """The summary of a study's export."""
     done = cli("annotate", "export", study, "--out", out, "--force", "--format", "json", *options)
     assert done.returncode == 0, done.stderr
-    found: Record = json.loads(done.stdout)
-    return found
+    record: Record = json.loads(done.stdout)
+    return record
 
 
 def flags(folder: Path) -> dict[str, str]:
@@ -234,4 +234,4 @@ def browser_study(
 def right_options(study: Path) -> list[str]:
     """The right answers to the questions about the instructions."""
     questions = read_yaml(study)["comprehension"]["questions"]
-    return [one["options"][one["answer"]] for one in questions]
+    return [question["options"][question["answer"]] for question in questions]

@@ -58,8 +58,8 @@ def process_probability(
 
 def share(items: Sequence[Sequence[float]]) -> float:
     """The sum of the parts over the sum of the wholes; NaN where nothing counts."""
-    whole = math.fsum(one[1] for one in items)
-    return math.fsum(one[0] for one in items) / whole if whole else math.nan
+    whole = math.fsum(item[1] for item in items)
+    return math.fsum(item[0] for item in items) / whole if whole else math.nan
 
 
 def _metrics(
@@ -98,8 +98,8 @@ def _read(text: str, form: re.Pattern[str]) -> str | None:
     """
 
     def value(piece: str) -> str | None:
-        found = form.fullmatch(piece)
-        return None if found is None else found[1].lower()
+        match = form.fullmatch(piece)
+        return None if match is None else match[1].lower()
 
     answer = _TURN_END.split(text.rpartition("</think>")[2])[0]
     answer = re.sub(r"[*`#]{1,3}", "", answer).strip()
@@ -110,7 +110,7 @@ def _read(text: str, form: re.Pattern[str]) -> str | None:
     is_cut = answer.count("{") > answer.count("}") and given and given[-1].end() == len(answer)
     if is_cut or ("{" in answer and not given):
         return None
-    read = {value(one[1]) for one in given}
+    read = {value(match[1]) for match in given}
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
     # A line that is a number and a stop may be a list's last item.
     alone = [line for line in lines if len(lines) == 1 or not re.fullmatch(r"\d+[.)]", line)]

@@ -37,19 +37,25 @@ def line_rows(analysis: Analysis, table: Table, runs: Sequence[RunCondition]) ->
 
 def _scale(column: Sequence[Measured | None], *, is_change: bool) -> tuple[float, float]:
     """Both ends of a column's scale: 0 to 1 of shares, and as far to both sides of a change."""
-    ends = [end for one in column if one for end in (one.value, *one.interval) if end == end]
+    ends = [
+        end
+        for measured in column
+        if measured
+        for end in (measured.value, *measured.interval)
+        if end == end
+    ]
     if is_change or min(ends, default=0) < 0:
         most = max(map(abs, ends), default=0) or 1.0
         return -most, most
     return 0.0, max([1.0, *ends])
 
 
-def _bar(one: Measured | None, scale: tuple[float, float]) -> Bar | None:
-    if one is None or math.isnan(one.value):
+def _bar(measured: Measured | None, scale: tuple[float, float]) -> Bar | None:
+    if measured is None or math.isnan(measured.value):
         return None
     low, high = scale
     at, start, end, zero = (
-        100 * (value - low) / (high - low) for value in (one.value, *one.interval, 0.0)
+        100 * (value - low) / (high - low) for value in (measured.value, *measured.interval, 0.0)
     )
     return at, start, end, zero if low < 0 else math.nan
 

@@ -89,15 +89,21 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         notes.append(f"{first_upper(NO_TREND)}.")
     scores = overview.scores
     result = leading(overview, over_time)
-    analyses = [(one, as_table(one)) for one in scores.analyses if one.lines]
-    empty = [one for one in scores.analyses if not one.lines]
-    notes += [*remarks(scores), *scores.shape, *(note for one in empty for note in one.notes)]
-    if nameless := ", ".join(one.id for one in empty if not one.notes):
+    analyses = [(analysis, as_table(analysis)) for analysis in scores.analyses if analysis.lines]
+    empty = [analysis for analysis in scores.analyses if not analysis.lines]
+    notes += [
+        *remarks(scores),
+        *scores.shape,
+        *(note for analysis in empty for note in analysis.notes),
+    ]
+    if nameless := ", ".join(analysis.id for analysis in empty if not analysis.notes):
         notes.append(f"The runs have no data for: {nameless}.")
     runs = [one for one, _ in scores.runs]
-    places = {one: place for place, one in enumerate(runs)}
+    places = {run: place for place, run in enumerate(runs)}
     steps: Sequence[tuple[RunCondition, ...]] = over_time.steps if over_time else ()
-    steps = [one.conditions for one in all_verdicts(overview, result) if one.comparison] or steps
+    steps = [
+        verdict.conditions for verdict in all_verdicts(overview, result) if verdict.comparison
+    ] or steps
     changes = [(places[a], places[b]) for a, b in steps if {a, b} <= places.keys()]
     browser = make_browser(scores.table, scores.runs, scores.scoring, overview.cases, changes)
     return _template().render(
@@ -126,8 +132,10 @@ def _about(overview: Overview, browser: Browser) -> list[str]:
     """The line under the title: data set, cases and runs, labels, date."""
     cases = browser.cases
     queries = cases["query_id"].drop_nulls().n_unique()
-    data = dict.fromkeys(one.data for one in overview.records if one.data)
-    ended = max((one.completed or one.started or "" for one in overview.records), default="")
+    data = dict.fromkeys(record.data for record in overview.records if record.data)
+    ended = max(
+        (record.completed or record.started or "" for record in overview.records), default=""
+    )
     return [
         ", ".join(data) or "data not recorded",
         f"{plural(len(cases), 'case')} of {plural(queries, 'query')}",

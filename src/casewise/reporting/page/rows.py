@@ -33,7 +33,7 @@ def run_rows(overview: Overview, result: Result[Any] | Trend) -> list[RunRow]:
     if not isinstance(result, Trend):
         return list(_rows(all_verdicts(overview, result), overview))
     first = [_trend_row(one, result, overview) for one in result.leading]
-    rows = [Verdict("", one.score) for one in result.rows]
+    rows = [Verdict("", row.score) for row in result.rows]
     return [*first, *_rows(rows, overview, result.rows)]
 
 
@@ -41,9 +41,9 @@ def _rows(
     verdicts: Sequence[Verdict], overview: Overview, dated: Sequence[DatedRun] = ()
 ) -> Iterator[RunRow]:
     names = run_names([one.conditions[-1] for one in verdicts])
-    times = [f"{one.ended:%Y-%m-%d %H:%M}" for one in dated] or [""] * len(names)
+    times = [f"{run.ended:%Y-%m-%d %H:%M}" for run in dated] or [""] * len(names)
     for name, verdict, ended in zip(names, verdicts, times, strict=True):
-        title = ", before: ".join(one.title for one in reversed(verdict.conditions))
+        title = ", before: ".join(condition.title for condition in reversed(verdict.conditions))
         to = address(verdict.conditions, [one for one, _ in overview.scores.runs])
         figures = verdict.figures
         yield RunRow(name, title, verdict.state, is_bad(verdict), figures, to, ended)
@@ -53,7 +53,7 @@ def _trend_row(verdict: Verdict, trend: Trend, overview: Overview) -> RunRow:
     """The latest run of a kind against the first like it, with a curve of all in each cell."""
     (row,) = _rows([verdict], overview)
     runs = [one.score for one in trend.rows if one.score.acts is verdict.score.acts]
-    every = zip(*(Verdict("", one).figures for one in runs), strict=True)
+    every = zip(*(Verdict("", run).figures for run in runs), strict=True)
     return replace(
         row, name=f"{len(runs)} runs", title=verdict.subject, curves=list(map(_points, every))
     )
@@ -61,21 +61,21 @@ def _trend_row(verdict: Verdict, trend: Trend, overview: Overview) -> RunRow:
 
 def _points(figures: Sequence[Figure]) -> str:
     step = 100 / max(len(figures) - 1, 1)
-    shares = [one.share.value for one in figures]
+    shares = [figure.share.value for figure in figures]
     return " ".join(
-        f"{n * step:.4g},{20 - 20 * one:.4g}" for n, one in enumerate(shares) if one == one
+        f"{n * step:.4g},{20 - 20 * share:.4g}" for n, share in enumerate(shares) if share == share
     )
 
 
 def is_bad(verdict: Verdict) -> bool:
     """Tell whether a run is too broken for a verdict, or ended early."""
-    states = [one.state for one in verdict.scores if one.state]
-    return any(one.is_broken or one.sentence for one in states)
+    states = [score.state for score in verdict.scores if score.state]
+    return any(state.is_broken or state.sentence for state in states)
 
 
 def address(conditions: Sequence[RunCondition], runs: Sequence[RunCondition]) -> str:
     """Address of the wrong answers of a run, or of those that are newly wrong."""
-    places = [runs.index(one) for one in conditions if one in runs]
+    places = [runs.index(condition) for condition in conditions if condition in runs]
     if not places:
         return ""
     chosen = "view=new" if len(places) > 1 else "outcome=wrong"

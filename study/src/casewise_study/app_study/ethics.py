@@ -45,9 +45,9 @@ def ethics_document(study: Study) -> str:
     shown = list[str]()
 
     def screen(template: str, **more: Any) -> str:
-        found = re.search(r"(?s)<main.*</main>", made.render(template, example | more))
-        assert found is not None
-        shown.append(found[0].replace('<details class="aside">', '<details class="aside" open>'))
+        match = re.search(r"(?s)<main.*</main>", made.render(template, example | more))
+        assert match is not None
+        shown.append(match[0].replace('<details class="aside">', '<details class="aside" open>'))
         return f"SCREEN-{len(shown)}-"
 
     body = markdown_to_html(render_markdown("ethics.md.j2", values | {"screen": screen}))

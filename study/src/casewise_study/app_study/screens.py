@@ -110,8 +110,8 @@ class Screens:
         }
 
     def _say_many(self, one: str, many: str, number: int) -> Markup:
-        said = Markup(self._language.say_many(one, many, number))
-        return said % {"num": self._language.number(number)}
+        markup = Markup(self._language.say_many(one, many, number))
+        return markup % {"num": self._language.number(number)}
 
     def say(self, message: str) -> str:
         """A message in the study's language."""

@@ -87,7 +87,7 @@ class ProlificLinks:
         audience = [str(one) for one in (meant if isinstance(meant, list) else [meant])]
         origins = ["{0.scheme}://{0.netloc}".format(urlsplit(one)) for one in audience]
         return (
-            any(one in self._own for one in (*audience, *origins))
+            any(origin in self._own for origin in (*audience, *origins))
             and isinstance(signed, dict)
             and "PROLIFIC_PID" in signed
             and all(given.get(name, value) == value for name, value in signed.items())

@@ -61,9 +61,12 @@ def simulate(
         drawn = screen_drawn(study, mixture, seed)
     planned = forecast(study)
     # As many people again as are flagged.
-    again = sum(one.flagged for one in drawn) * planned.cost / planned.people
+    again = sum(flagged.flagged for flagged in drawn) * planned.cost / planned.people
     columns = [Column("people"), *figures(Kind.COUNT, "done", "flagged")]
-    people = [Row([one.manner.value, one.n, one.flagged, one.flagged / one.n]) for one in drawn]
+    people = [
+        Row([flagged.manner.value, flagged.n, flagged.flagged, flagged.flagged / flagged.n])
+        for flagged in drawn
+    ]
     costs = (
         ("people", count(planned.people)),
         ("hours of all", number(planned.hours, 1)),

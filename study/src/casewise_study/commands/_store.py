@@ -193,7 +193,7 @@ def _write_service(out: Path) -> None:
     from casewise_study.votes.result_files import write_folder
 
     shipped = (files("casewise_study.data") / "service").iterdir()
-    contents = {one.name: one.read_bytes() for one in shipped}
+    contents = {path.name: path.read_bytes() for path in shipped}
     write_folder(out, contents)
     for name in sorted(contents):
         write_out(f"{out / name}\n")
@@ -288,11 +288,11 @@ def _flagged(store: "Store") -> dict[str, str]:
     """
     from casewise_study.votes.screening import SCREENED, screen, with_screened
 
-    found = with_screened(store.collected())
-    before = {person.rater for person in found.people if person.excluded}
+    collected = with_screened(store.collected())
+    before = {person.rater for person in collected.people if person.excluded}
     return {
         person.rater: SCREENED + "; ".join(flag.reason for flag in person.flags)
-        for person in screen(store.study, found).people
+        for person in screen(store.study, collected).people
         if person.flags and person.rater not in before
     }
 

@@ -66,7 +66,7 @@ def read_submissions(path: Path) -> list[Submission]:
 
 def furthest(given: Iterable[Submission]) -> dict[str, Submission]:
     """The submission of each person that counts, by the person's id on the platform."""
-    named = [one for one in given if one.account]
+    named = [submission for submission in given if submission.account]
     # The last that is written stays: so the best status comes last.
     ordered = sorted(named, key=lambda one: STATUSES.index(one.status), reverse=True)
     return {one.account: one for one in ordered}
@@ -97,10 +97,14 @@ def read_standings(
     given = []
     for path in files:
         read = read_submissions(path)
-        here = [one for one in read if one.account and came(one.account)]
+        here = [
+            submission for submission in read if submission.account and came(submission.account)
+        ]
         if not here:
             raise InputError("nobody in it came to this study", path, expected=f"{KIND} of it")
-        brought = {one.code for one in here if one.status in _DONE} - {*_NO_CODES}
+        brought = {submission.code for submission in here if submission.status in _DONE} - {
+            *_NO_CODES
+        }
         if brought and not brought & own:
             raise InputError(
                 "no completion code of this study",

@@ -200,10 +200,10 @@ def chances_first(
     ends = decided_at(boundary, cell, safe, cells)
     counted = (ends[cell] == 0) | (rank <= ends[cell])
     yes, no = (np.bincount(cell, counted * one, cells).astype(float) for one in (safe, 1 - safe))
-    found = first_votes(yes, no, boundary)
+    votes = first_votes(yes, no, boundary)
     said = safe > 0
-    chance = np.where(said, found.safe[cell], 1 - found.safe[cell])
-    return counted * chance / np.where(said, yes[cell], no[cell]).clip(1), found
+    chance = np.where(said, votes.safe[cell], 1 - votes.safe[cell])
+    return counted * chance / np.where(said, yes[cell], no[cell]).clip(1), votes
 
 
 def _tracks(

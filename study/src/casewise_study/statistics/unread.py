@@ -215,8 +215,8 @@ def _patterns(answers: Answers) -> FloatArray:
     """Log-likelihood of each person's answers without cases, by their order alone."""
     found = np.zeros(answers.raters)
     ends = np.cumsum(np.bincount(answers.rater, minlength=answers.raters))
-    for rater, said in enumerate(np.split(answers.safe.astype(int), ends[:-1])):
-        codes = [_code_length(said.tolist(), order) for order in range(len(ORDERS))]
+    for rater, part in enumerate(np.split(answers.safe.astype(int), ends[:-1])):
+        codes = [_code_length(part.tolist(), order) for order in range(len(ORDERS))]
         found[rater] = np.logaddexp.reduce(np.log(ORDERS) + codes)
     return found
 

@@ -243,7 +243,7 @@ def reading(study: Study) -> ReadingTimes:
     """
     return ReadingTimes(
         study,
-        tuple(case_words(one.query, one.context, one.history) for one in study_cases(study)),
+        tuple(case_words(case.query, case.context, case.history) for case in study_cases(study)),
         {check.id: case_words(check.query, check.context) for check in study.attention.checks},
         sum(map(count_words, _texts(study)))
         + sum(case_words(example.query, example.context) for example in study.tutorial),

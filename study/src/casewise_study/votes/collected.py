@@ -155,7 +155,7 @@ class Identity:
     def left_out(self, rule: Counting) -> frozenset[str]:
         """Second accounts whose votes don't count by the study's rule."""
         leaves_out = rule is Counting.LEAVE_OUT
-        return frozenset(one.rater for one in self.seconds if one.other and leaves_out)
+        return frozenset(second.rater for second in self.seconds if second.other and leaves_out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def data_card(results: Results, choices: Mapping[str, bool]) -> str:
             **row_of(results),
             **choices,
             "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
-            "excluded": [one for one in results.collected.people if one.excluded],
+            "excluded": [person for person in results.collected.people if person.excluded],
             "tables": {"people": _people(results), **tables},
             "completeness": results.completeness,
             "no_intervals": NO_INTERVALS,
@@ -102,8 +102,8 @@ def _turned(results: Results) -> list[str]:
 
 def card_tables(results: Results) -> dict[str, Table]:
     """Tables of what people said, by name; the card has them, and the command prints them."""
-    arms = [one.arm for one in results.arms]
-    pairs = [f"{one.first} less {one.second}" for one in results.contrasts]
+    arms = [arm.arm for arm in results.arms]
+    pairs = [f"{contrast.first} less {contrast.second}" for contrast in results.contrasts]
     counts = ("cells", "votes", "majority_safe", "majority_unsafe", "ties")
     return {
         "arms": Table(
@@ -115,11 +115,11 @@ def card_tables(results: Results) -> dict[str, Table]:
             [
                 Row(
                     [
-                        *(one.arm.value, *(getattr(one, name) for name in counts)),
-                        *(one.share_safe, one.alpha, one.ac1),
+                        *(arm.arm.value, *(getattr(arm, name) for name in counts)),
+                        *(arm.share_safe, arm.alpha, arm.ac1),
                     ]
                 )
-                for one in results.arms
+                for arm in results.arms
             ],
         ),
         "contrasts": Table(
@@ -131,8 +131,16 @@ def card_tables(results: Results) -> dict[str, Table]:
                 Column("majorities that flip", Kind.COUNT),
             ],
             [
-                Row([pair, one.queries, one.difference, one.difference.p, one.majority_flips])
-                for pair, one in zip(pairs, results.contrasts, strict=True)
+                Row(
+                    [
+                        pair,
+                        contrast.queries,
+                        contrast.difference,
+                        contrast.difference.p,
+                        contrast.majority_flips,
+                    ]
+                )
+                for pair, contrast in zip(pairs, results.contrasts, strict=True)
             ]
             or [Row([None] * 5)],
         ),

@@ -55,7 +55,9 @@ def to_cell(value: object) -> str:
 
 def is_in_export(path: Path) -> bool:
     """Tell whether a file would lie in an export of a study, which is there to be published."""
-    return any((one / name).exists() for one in path.absolute().parents for name in EXPORT[:2])
+    return any(
+        (parent / name).exists() for parent in path.absolute().parents for name in EXPORT[:2]
+    )
 
 
 @contextmanager

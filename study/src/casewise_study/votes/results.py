@@ -345,8 +345,8 @@ def arm_votes(table: VoteTable) -> tuple[ArmVotes, ...]:
     return tuple(arms)
 
 
-def _one_way(found: Estimate) -> TwoWay:
-    return TwoWay(found.value, found.se, found.interval, math.nan)
+def _one_way(estimate: Estimate) -> TwoWay:
+    return TwoWay(estimate.value, estimate.se, estimate.interval, math.nan)
 
 
 def mean_share(table: VoteTable) -> TwoWay:
@@ -366,9 +366,9 @@ def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> TwoWay:
         ]
         return shares[0] - shares[1] if len(shares) > 1 else shares[0]
 
-    found = two_way(figure, table.by_query, table.by_rater)
-    low, high = np.clip(found.interval, 1.0 - len(sides), 1.0).tolist()
-    return replace(found, interval=(low, high))
+    way = two_way(figure, table.by_query, table.by_rater)
+    low, high = np.clip(way.interval, 1.0 - len(sides), 1.0).tolist()
+    return replace(way, interval=(low, high))
 
 
 def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
@@ -469,7 +469,8 @@ def _row(name: str, table: VoteTable, kept: VoteTable) -> SensitivityRow:
         alpha=measures.krippendorff_alpha.value,
         ac1=measures.gwet_ac1.value,
         differences={
-            f"{found.first} less {found.second}": found.difference for found in contrasts(kept)
+            f"{contrast.first} less {contrast.second}": contrast.difference
+            for contrast in contrasts(kept)
         },
         flipped=int((whole * here < 0).sum()),
         ties=int((is_voted & ((whole == 0) != (here == 0))).sum()),

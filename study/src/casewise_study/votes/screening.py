@@ -79,7 +79,9 @@ class Screened:
 
 def with_screened(collected: Collected) -> Collected:
     """Count the votes of those too whom the screening excluded while the study ran."""
-    out = {one.rater for one in collected.people if (one.excluded or "").startswith(SCREENED)}
+    out = {
+        person.rater for person in collected.people if (person.excluded or "").startswith(SCREENED)
+    }
     votes = (replace(vote, counted=vote.counted or vote.rater in out) for vote in collected.votes)
     return replace(collected, votes=tuple(votes))
 
