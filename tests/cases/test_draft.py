@@ -210,6 +210,28 @@ def test_a_table_of_few_rows(
     assert cli_inside(*command[:5], "--map", "m.yaml").returncode == 0
 
 
+@pytest.mark.parametrize("form", ["--draft", "--out=c.jsonl"])
+def test_an_answer_to_no_question_is_refused(cli_inside: Cli, tmp_path: Path, form: str) -> None:
+    """Misspelt, or of another table: the questions that there are stand in the message."""
+    (tmp_path / "clear.csv").write_text(f"query,context,label\n{ROUTER},At home.,safe\n")
+    (tmp_path / "t.csv").write_text(
+        f"query,context,label,verdict\n{ROUTER},At home.,safe,unsafe\n{ROUTER},At work.,no,yes\n"
+    )
+    for answer in ("banana", "verdict=safe", "nothing", "safe=banana", "context: query"):
+        refused(
+            cli_inside("cases", "import", "clear.csv", form, "--answer", answer),
+            f"clear.csv: --answer {answer!r} answers no question of the draft, which asks: none",
+        )
+        refused(
+            cli_inside("cases", "import", "t.csv", form, "--answer", answer, "--answer", "label"),
+            f"t.csv: --answer {answer!r} answers no question of the draft, which asks: Is each of",
+            "or one the label? [contexts, people, label, verdict, no label]",
+        )
+    done = cli_inside("cases", "import", "clear.csv", form, "--answer", "header: 1")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "c.jsonl").exists() or form != "--draft"
+
+
 def test_messages_and_rows_without_a_query_are_asked_about(cli_inside: Cli, tmp_path: Path) -> None:
     lines = [f"1,user,{ROUTER}", "1,assistant,Press the button.", f"2,user,{FUSE}"]
     (tmp_path / "chat.csv").write_text("\n".join(["chat,role,content", *lines]))

@@ -19,7 +19,7 @@ from casewise.cases.cells import as_key, as_number, inner_paths, items, opened, 
 from casewise.cases.importing import NO_QUERY, REPEATED, ContradictionError, import_cases, unfold
 from casewise.cases.mapping import Each, load_mapping
 from casewise.cases.model import GROUPS, SPEAKERS, message_fields
-from casewise.errors import InputError, some
+from casewise.errors import InputError, UsageError, some
 from casewise.files import Table, TableForm, open_tables
 
 
@@ -260,11 +260,11 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
 
     Raises:
         InputError: The table can't be read.
+        UsageError: An answer answers none of its questions.
     """
     path = Path(path)
-    header = next(
-        (int(answer[8:]) for answer in answers if re.fullmatch(r"header: \d+", answer)), None
-    )
+    headers = [answer for answer in answers if re.fullmatch(r"header: \d+", answer)]
+    header = int(headers[0][8:]) if headers else None
     tables = open_tables(path, TableForm(header=header))
     read = [row for table in tables for _, row in table.rows]
     rows = [row for row in read if isinstance(row, dict)]
@@ -272,7 +272,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         bad = next((row for row in read if isinstance(row, InputError)), None)
         raise bad or InputError("no row below the names of the columns", path)
     each, columns = _unfolded(rows)
-    draft = _Drafting(columns, answers, list(each))
+    draft = _Drafting(columns, [text for text in answers if text not in headers], list(each))
     draft.take_all()
     mapping = {
         **({"header": header} if header else {}),
@@ -282,6 +282,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         "licence": {"constant": "unknown"},
     }
     draft.check(mapping, rows)
+    draft.check_answers(path)
     notes = [
         f"A draft for {path.name}, from all its {len(rows)} rows: check every line, say whose data",
         "they are (source) and under which licence, then",
@@ -361,14 +362,16 @@ class _Drafting:
     """Columns of lists of records, and columns that are contexts or sides."""
     entries: dict[str, Any] = field(default_factory=dict)
     questions: list[Question] = field(default_factory=list)
+    answered: list[Question] = field(default_factory=list)
+    possible: set[str] = field(default_factory=set)
+    """Answers that settle something, whether it was asked or not."""
     replies: Sequence[_Column] = ()
     """Columns of what a model said."""
 
     def ask(self, text: str, *answers: str) -> str:
         """The answer that was given to a question; empty where it is open."""
         given = next((answer for answer in self.answers if answer in answers), "")
-        if not given:
-            self.questions.append(Question(text, answers))
+        (self.answered if given else self.questions).append(Question(text, answers))
         return given
 
     def take(self, key: str, entry: Mapping[str, Any] | None, *columns: _Column) -> None:
@@ -526,6 +529,7 @@ class _Drafting:
 
     def _take_label(self, label: _Column) -> None:
         """Take a vote where the table has raters, else the authors' label of the query."""
+        self.possible.add(_VERDICTS)
         key = "vote" if "rater" in self.entries or _VERDICTS in self.answers else "intended"
         if (
             key == "intended"
@@ -540,13 +544,15 @@ class _Drafting:
 
     def _sides(self, column: _Column) -> dict[str, Any]:
         """Values of a column by their side; a question where the side of many cells is open."""
-        given = dict(answer.rsplit("=", 1) for answer in self.answers if "=" in answer)
+        choices = {f"{kind}={end}" for kind in column.kinds for end in _ENDS}
+        self.possible |= choices
+        side_by_kind = dict(answer.rsplit("=", 1) for answer in self.answers if answer in choices)
         meanings = {kind: _meaning(kind) for kind in column.kinds}
         yes = next((kind for kind, meaning in meanings.items() if meaning == "yes"), "yes")
-        high = given.get(yes) or column.side or "safe" * ("safe" in meanings.values())
+        high = side_by_kind.get(yes) or column.side or "safe" * ("safe" in meanings.values())
         side_of = {"yes": high, "no": {"safe": "unsafe", "unsafe": "safe"}.get(high, ""), "?": ""}
         sides = {
-            kind: given.get(kind) or side_of.get(meaning, meaning)
+            kind: side_by_kind.get(kind) or side_of.get(meaning, meaning)
             for kind, meaning in meanings.items()
         }
         unknown = [kind for kind, side in sides.items() if not side]
@@ -605,6 +611,7 @@ class _Drafting:
             is_other = column.is_verdict or column.is_id or column.records or column in self.replies
             language = _LANGUAGE.fullmatch(column.name)
             is_foreign = spoken and language and spoken[1] != language[1]
+            self.possible.add(f"context: {column.name}")
             is_named = f"context: {column.name}" in self.answers
             if is_named or (is_told and not is_other and not is_foreign):
                 self.take(_parameter(column.name, self.entries), None, column)
@@ -648,6 +655,25 @@ class _Drafting:
             )
             if not {*apart, _REPEATS} & {*self.answers}:
                 self.questions.append(Question(text, (*apart, _REPEATS)))
+            self.possible.add(_REPEATS)
+
+    def check_answers(self, file: Path) -> None:
+        """Refuse an answer that no question takes.
+
+        Raises:
+            UsageError: There is one; the message lists the questions.
+        """
+        questions = [*self.answered, *self.questions]
+        possible = self.possible.union(*(question.answers for question in questions))
+        for answer in self.answers:
+            if answer not in possible:
+                listed = (
+                    f"{question.text} [{some(question.answers, _FEW)}]" for question in questions
+                )
+                asks = " ".join(listed).replace(" []", "") or "none"
+                raise UsageError(
+                    f"{file}: --answer {answer!r} answers no question of the draft, which asks: {asks}"
+                )
 
 
 def _meaning(kind: str) -> str:
