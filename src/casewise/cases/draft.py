@@ -671,9 +671,10 @@ class _Drafting:
                     f"{question.text} [{some(question.answers, _FEW)}]" for question in questions
                 )
                 asks = " ".join(listed).replace(" []", "") or "none"
-                raise UsageError(
-                    f"{file}: --answer {answer!r} answers no question of the draft, which asks: {asks}"
+                problem = (
+                    f"--answer {answer!r} answers no question of the draft, which asks: {asks}"
                 )
+                raise UsageError(f"{file}: {problem}")
 
 
 def _meaning(kind: str) -> str:
