@@ -80,7 +80,7 @@ def first_line(error: BaseException) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Question after the name nearest to one that doesn't exist; empty where none is near."""
     # From .7 on: user is no misspelt query.
-    near = get_close_matches(name, [str(one) for one in known], n=1, cutoff=0.7)
+    near = get_close_matches(name, [str(option) for option in known], n=1, cutoff=0.7)
     return f"did you mean {near[0]!r}? " if near else ""
 
 
@@ -92,14 +92,14 @@ def one_of(name: str, known: Iterable[str], most: int | None = None) -> str:
         known: The names that there are.
         most: How many of them are named.
     """
-    every = [str(one) for one in known]
+    every = [str(option) for option in known]
     named = f"one of {some(every, len(every) if most is None else most)}"
     return "; ".join(filter(None, (named, did_you_mean(name, every).strip())))
 
 
 def choose_from(name: str, known: Iterable[str]) -> str:
     """Names that may stand in place of one that doesn't exist, the nearest first, for a message."""
-    every = [str(one) for one in known]
+    every = [str(option) for option in known]
     return f"{did_you_mean(name, every)}choose from {', '.join(every)}"
 
 

@@ -40,7 +40,7 @@ _CATEGORY = re.compile(
 """Names of categories, and not of a parameter's: ``recipient_type``."""
 _RATING = _named("rating score mean agreement likert severity appropriateness")
 _SHARE = _named("rate share proportion percent % fraction human.response agree")
-_TOLD = (_LABEL, _RATING, _SHARE)
+_LABEL_KINDS = (_LABEL, _RATING, _SHARE)
 _CONTEXT = _named(
     "sender recipient transmission_principle subject who.asks context parent history background "
     "profile persona user role policy platform relationship purpose system situation asker "
@@ -159,8 +159,8 @@ class _Column:
         """Records in its cells: lists of mappings, or mappings that are alike under keys."""
         if not all(isinstance(cell, list | dict) for cell in self.cells):
             return []
-        held = [list(cell.values()) if isinstance(cell, dict) else cell for cell in self.cells]
-        records = [record for one in held for record in one]
+        lists = [list(cell.values()) if isinstance(cell, dict) else cell for cell in self.cells]
+        records = [record for cells in lists for record in cells]
         if not _are_mappings(records):
             return []
         by_key = [cell for cell in self.cells if isinstance(cell, dict)]
@@ -176,8 +176,8 @@ class _Column:
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Its cells as numbers; none unless all are."""
-        read = takewhile(lambda number: number is not None, map(_number, self.cells))
-        numbers = tuple(number for number in read if number is not None)
+        parsed = takewhile(lambda number: number is not None, map(_number, self.cells))
+        numbers = tuple(number for number in parsed if number is not None)
         return numbers if len(numbers) == len(self.cells) else ()
 
     @cached_property
@@ -196,8 +196,8 @@ class _Column:
     def mostly(self, pattern: re.Pattern[str]) -> bool:
         """Tell whether at least half of its texts, or of a sample, begin as a pattern has it."""
         sample = self.cells[:: 1 + len(self.cells) // _SAMPLED]
-        found = sum(pattern.match(str(cell).strip()) is not None for cell in sample)
-        return 2 * found >= len(sample)
+        count = sum(pattern.match(str(cell).strip()) is not None for cell in sample)
+        return 2 * count >= len(sample)
 
     @cached_property
     def is_text(self) -> bool:
@@ -236,17 +236,17 @@ class _Column:
         """Whether half of its cells are sides, or all are yes and no."""
         if not self.is_few or _ID.fullmatch(self.name):
             return False
-        told = {_meaning(kind) for kind in self.kinds}
+        meanings = {_meaning(kind) for kind in self.kinds}
         unknown = sum(n for kind, n in self.kinds.items() if _meaning(kind) == "?")
-        are_sides = told & {"safe", "unsafe"} or (told & {"yes", "no"} and not unknown)
-        varied = len(told - {"none", "?"}) > 1 or self.is_called(_LABEL)
+        are_sides = meanings & {"safe", "unsafe"} or (meanings & {"yes", "no"} and not unknown)
+        varied = len(meanings - {"none", "?"}) > 1 or self.is_called(_LABEL)
         return bool(are_sides and varied and 2 * unknown <= self.kinds.total())
 
     @property
     def is_verdict(self) -> bool:
         """Whether it holds numbers, sides, who gave them, or what people wrote."""
-        told = set(map(_meaning, self.kinds)) if self.is_few else set[str]()
-        says_sides = told & {"safe", "unsafe", "yes", "no"}
+        meanings = set(map(_meaning, self.kinds)) if self.is_few else set[str]()
+        says_sides = meanings & {"safe", "unsafe", "yes", "no"}
         is_rater = _RATER.fullmatch(self.name)
         return bool(self.numbers or says_sides or is_rater) or self.is_called(_OF_PEOPLE)
 
@@ -290,7 +290,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         "casewise cases import --example every-key explains every key.",
         *(note for table in tables for note in table.notes),
         *(f"OPEN: {question.text}" for question in draft.questions),
-        *(f"not taken: {one.name}" for one in draft.left),
+        *(f"not taken: {column.name}" for column in draft.left),
     ]
     lines = ("".join(char if char.isprintable() else "?" for char in note) for note in notes)
     head = "".join(f"# {line}\n" for line in lines)
@@ -343,10 +343,13 @@ def _filled(value: Any) -> Any:
 
 
 RULES: tuple[tuple[str, Callable[[_Column], bool]], ...] = (
-    ("turns", lambda one: one.is_talk),
-    ("rater", lambda one: bool(_RATER.fullmatch(one.name)) and len(one.kinds) > 1),
-    ("language", lambda one: "lang" in one.name.casefold() and one.is_text),
-    ("category", lambda one: one.is_called(_CATEGORY) and one.recurs and not one.is_label),
+    ("turns", lambda column: column.is_talk),
+    ("rater", lambda column: bool(_RATER.fullmatch(column.name)) and len(column.kinds) > 1),
+    ("language", lambda column: "lang" in column.name.casefold() and column.is_text),
+    (
+        "category",
+        lambda column: column.is_called(_CATEGORY) and column.recurs and not column.is_label,
+    ),
 )
 """Key of a mapping, and which column it takes where a single look tells; the first that is."""
 
@@ -370,9 +373,9 @@ class _Drafting:
 
     def ask(self, text: str, *answers: str) -> str:
         """The answer that was given to a question; empty where it is open."""
-        given = next((answer for answer in self.answers if answer in answers), "")
-        (self.answered if given else self.questions).append(Question(text, answers))
-        return given
+        chosen = next((answer for answer in self.answers if answer in answers), "")
+        (self.answered if chosen else self.questions).append(Question(text, answers))
+        return chosen
 
     def take(self, key: str, entry: Mapping[str, Any] | None, *columns: _Column) -> None:
         """Take columns for the entry of a key; None is the name of the only one."""
@@ -384,31 +387,37 @@ class _Drafting:
         """Look at every column, the surest first."""
         every = list(self.left)
         for key, fits in RULES:
-            if column := next((one for one in self.left if fits(one)), None):
+            if column := next((column for column in self.left if fits(column)), None):
                 self.take(key, None, column)
         if any(
-            one.name.casefold() in _SPEAKERS
-            and {*one.kinds} <= {"system", "user", "assistant", *SPEAKERS}
-            for one in self.left
+            column.name.casefold() in _SPEAKERS
+            and {*column.kinds} <= {"system", "user", "assistant", *SPEAKERS}
+            for column in self.left
         ):
             text = "A row is one message: write each conversation as a list of {role, content}"
             self.questions.append(Question(text))
         if "turns" not in self.entries:
             self._take_query()
-        self.replies = [one for one in self.left if one.is_called(_REPLY) and one.is_prose]
+        self.replies = [
+            column for column in self.left if column.is_called(_REPLY) and column.is_prose
+        ]
         self._take_labels()
         self._take_contexts()
         self._take_ids()
         if "vote" not in self.entries and "rater" in self.entries:
             rater = self.entries.pop("rater")
-            self.left += [one for one in every if one.name == rater]
+            self.left += [column for column in every if column.name == rater]
 
     def _take_query(self) -> None:
         """Take the column of the query: texts that somebody could ask, never codes (L1, Q-12)."""
-        prose = [one for one in self.left if one.is_prose and not one.is_called(_REPLY, _OF_PEOPLE)]
-        others = [one for one in prose if not one.is_called(_CONTEXT, _LABEL)]
-        texts = [one for one in self.left if one.is_text and not one.is_label]
-        likely = [one for one in prose if one.is_called(_QUERY)] or others
+        prose = [
+            column
+            for column in self.left
+            if column.is_prose and not column.is_called(_REPLY, _OF_PEOPLE)
+        ]
+        others = [column for column in prose if not column.is_called(_CONTEXT, _LABEL)]
+        texts = [column for column in self.left if column.is_text and not column.is_label]
+        likely = [column for column in prose if column.is_called(_QUERY)] or others
         chosen = likely[0].name if len(likely) == 1 else None
         if chosen is None:
             hint = "" if likely else " None is sure to hold it."
@@ -426,8 +435,12 @@ class _Drafting:
         """Take a column for each side, people's verdicts, the one label, or a measure."""
         if self._take_sided():
             return
-        kinds = {kind for one in self.left if one.is_label for kind in one.kinds}
-        labels = [one for one in self.left if one.kinds and _is_of(one, kinds)] if kinds else []
+        kinds = {kind for column in self.left if column.is_label for kind in column.kinds}
+        labels = (
+            [column for column in self.left if column.kinds and _is_of(column, kinds)]
+            if kinds
+            else []
+        )
         lists = [label for label in labels if any(isinstance(cell, list) for cell in label.cells)]
         if people := self._people(lambda joined: joined.is_label):
             if not self._take_pairs(people):
@@ -452,10 +465,10 @@ class _Drafting:
 
     def _take_sided(self) -> bool:
         """Take a column for each side, if there is one: of contexts, counts of votes, or marks."""
-        contexts = self._by_side(lambda one: one.is_prose or _are_mappings(one.cells))
+        contexts = self._by_side(lambda column: column.is_prose or _are_mappings(column.cells))
         counts = self._by_side(_is_count)
-        marks = self._by_side(lambda one: not one.is_prose)
-        several = [one.name for one in self.left if _is_count(one) and one.side]
+        marks = self._by_side(lambda column: not column.is_prose)
+        several = [column.name for column in self.left if _is_count(column) and column.side]
         if contexts:
             self._unpivot(contexts, "context")
             self.entries["context"] = "context"
@@ -474,9 +487,9 @@ class _Drafting:
 
     def _by_side(self, fits: Callable[[_Column], bool]) -> dict[str, _Column]:
         """The one column that is called by each side, or by neither; none unless both are."""
-        called = [(one.side, one) for one in self.left if fits(one) and one.side]
-        by_side = dict(called)
-        return by_side if {"safe", "unsafe"} <= {*by_side} and len(by_side) == len(called) else {}
+        pairs = [(column.side, column) for column in self.left if fits(column) and column.side]
+        by_side = dict(pairs)
+        return by_side if {"safe", "unsafe"} <= {*by_side} and len(by_side) == len(pairs) else {}
 
     def _unpivot(self, columns: Mapping[str, _Column], value: str) -> None:
         """Take columns as a row each, intended as its column is called."""
@@ -488,16 +501,18 @@ class _Drafting:
     def _people(self, fits: Callable[[_Column], bool]) -> list[_Column]:
         """Columns of people, who are told apart by a number or a letter."""
         groups: dict[str, list[_Column]] = defaultdict(list)
-        for one in self.left:
-            if match := _NUMBERED.fullmatch(one.name):
-                groups[match["before"]].append(one)
+        for column in self.left:
+            if match := _NUMBERED.fullmatch(column.name):
+                groups[match["before"]].append(column)
         several = (group for group in groups.values() if len(group) > 1 and fits(_joined(group)))
         return next(several, [])
 
     def _take_pairs(self, labels: Sequence[_Column]) -> bool:
         """Take a context beside each label, if there is one: ``context_a`` and ``label_a``."""
-        called = {_NUMBERED.sub(r"\2", one.name): one for one in self.left if one.is_prose}
-        pairs = [(label, called.get(_NUMBERED.sub(r"\2", label.name))) for label in labels]
+        contexts = {
+            _NUMBERED.sub(r"\2", column.name): column for column in self.left if column.is_prose
+        }
+        pairs = [(label, contexts.get(_NUMBERED.sub(r"\2", label.name))) for label in labels]
         if any(context is None for _, context in pairs):
             return False
         sides = self._sides(_joined(labels))
@@ -509,11 +524,11 @@ class _Drafting:
             for label, context in pairs
             if context is not None
         ]
-        self.left = [one for one in self.left if all(one not in pair for pair in pairs)]
+        self.left = [column for column in self.left if all(column not in pair for pair in pairs)]
         return True
 
     def _take_one_of(self, labels: Sequence[_Column]) -> None:
-        names = [one.name for one in labels]
+        names = [column.name for column in labels]
         text = (
             f"Is each of {some(list(map(repr, names)), 4)} a context, a person, or one the label?"
         )
@@ -524,7 +539,7 @@ class _Drafting:
             self.each.append({"columns": names, "name": "where", "value": "said"})
             self.entries["context.where"] = "where"
             self.take("intended", {"column": "said", **self._sides(_joined(labels))}, *labels)
-        for label in [one for one in labels if one.name == chosen]:
+        for label in [column for column in labels if column.name == chosen]:
             self._take_label(label)
 
     def _take_label(self, label: _Column) -> None:
@@ -571,22 +586,28 @@ class _Drafting:
     def _take_measure(self) -> None:
         """Take a rating a person, or one column of shares of people or of ratings."""
         rated = [
-            one for one in self.left if len({*one.numbers}) > 1 and not _ID.fullmatch(one.name)
+            column
+            for column in self.left
+            if len({*column.numbers}) > 1 and not _ID.fullmatch(column.name)
         ]
-        named = [one for names in (_SHARE, _RATING) for one in rated if one.is_called(names)][:1]
+        named = [
+            column for names in (_SHARE, _RATING) for column in rated if column.is_called(names)
+        ][:1]
         if people := self._people(lambda joined: len({*joined.numbers}) > 1):
             self._take_read("votes", *people)
             return
-        told = [one for one in self.left if one.is_few and one.is_called(*_TOLD)]
-        if (rated or told) and not named:
-            names = [one.name for one in (*rated, *told)]
+        categorical = [
+            column for column in self.left if column.is_few and column.is_called(*_LABEL_KINDS)
+        ]
+        if (rated or categorical) and not named:
+            names = [column.name for column in (*rated, *categorical)]
             chosen = self.ask("Which column is the label or rating, if any?", *names, "no label")
-            named = [one for one in rated if one.name == chosen]
-            for one in told:
-                if one.name == chosen:
-                    self._take_label(one)
-        for one in named:
-            self._take_read("vote" if "rater" in self.entries else "published_safe_rate", one)
+            named = [column for column in rated if column.name == chosen]
+            for column in categorical:
+                if column.name == chosen:
+                    self._take_label(column)
+        for column in named:
+            self._take_read("vote" if "rater" in self.entries else "published_safe_rate", column)
 
     def _scale(self, column: _Column) -> dict[str, Any]:
         """Unsafe end and safe end of a column's scale, as its name or an answer says."""
@@ -607,23 +628,26 @@ class _Drafting:
         """Take what is said of the situation; a verdict in it would tell the model what to say."""
         spoken = _LANGUAGE.fullmatch(str(self.entries.get("query")))
         for column in list(self.left):
-            is_told = column.is_called(_CONTEXT) and not column.is_called(_SIDED)
+            is_context = column.is_called(_CONTEXT) and not column.is_called(_SIDED)
             is_other = column.is_verdict or column.is_id or column.records or column in self.replies
             language = _LANGUAGE.fullmatch(column.name)
             is_foreign = spoken and language and spoken[1] != language[1]
             self.possible.add(f"context: {column.name}")
             is_named = f"context: {column.name}" in self.answers
-            if is_named or (is_told and not is_other and not is_foreign):
+            if is_named or (is_context and not is_other and not is_foreign):
                 self.take(_parameter(column.name, self.entries), None, column)
 
     def _take_ids(self) -> None:
         """Take ids of rows that are a case each; an id that recurs is none of a case."""
         unique = (
-            one
-            for one in self.left
-            if one.is_id
-            and (_ID.fullmatch(one.name) or not (one.is_verdict or one.is_called(*_TOLD)))
-            and len(one.kinds) == len(one.values)
+            column
+            for column in self.left
+            if column.is_id
+            and (
+                _ID.fullmatch(column.name)
+                or not (column.is_verdict or column.is_called(*_LABEL_KINDS))
+            )
+            and len(column.kinds) == len(column.values)
         )
         if "vote" not in self.entries and (column := next(unique, None)):
             self.take("id", None, column)
@@ -638,7 +662,7 @@ class _Drafting:
             return
         of = f"of the first {imported.rows} rows"
         repeated, empty = imported.left.get(REPEATED, 0), imported.left.get(NO_QUERY, 0)
-        apart = [f"context: {one.name}" for one in self.left if not one.is_verdict]
+        apart = [f"context: {column.name}" for column in self.left if not column.is_verdict]
         apart += [_VERDICTS] if "intended" in mapping else []
         clashes = [
             problem for problem in imported.problems if isinstance(problem, ContradictionError)
@@ -719,7 +743,9 @@ def _parameter(name: str, used: Iterable[str]) -> str:
     path = ".".join(filter(None, steps)).removeprefix("data_").removeprefix("context.")
     path = re.sub(rf"^({'|'.join(_GROUPS)})_", r"\1.", path)
     key = f"context.{path or 'value'}"
-    while any(f"{one}.".startswith(f"{key}.") or key.startswith(f"{one}.") for one in used):
+    while any(
+        f"{used_key}.".startswith(f"{key}.") or key.startswith(f"{used_key}.") for used_key in used
+    ):
         key += "_too"
     return key
 

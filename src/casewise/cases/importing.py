@@ -71,12 +71,12 @@ def import_cases(source: Any, mapping: CaseMapping) -> Imported:
         tables = open_tables(Path(source), form)
     else:
         tables = [table_in_memory(source)]
-    found = _Import(mapping)
+    importer = _Import(mapping)
     for table in tables:
-        found.take_table(reduce(unfold, mapping.each, table))
-    found.check_names(tables[0].file)
+        importer.take_table(reduce(unfold, mapping.each, table))
+    importer.check_names(tables[0].file)
     notes = [note for table in tables for note in table.notes]
-    return found.result(tuple(table.file for table in tables), notes)
+    return importer.result(tuple(table.file for table in tables), notes)
 
 
 def table_in_memory(rows: Any) -> Table:
@@ -192,7 +192,7 @@ class _Import:
     """Cases so far, and a count of all else."""
 
     mapping: CaseMapping
-    found: dict[str, tuple[dict[str, Any], str, Path]] = field(default_factory=dict)
+    cases: dict[str, tuple[dict[str, Any], str, Path]] = field(default_factory=dict)
     """Fields of each case, and place and file of its first row."""
     rows: int = 0
     left: Counter[str] = field(default_factory=Counter)
@@ -279,10 +279,10 @@ class _Import:
                 fields["id"] += f":{number}"
         text = (fields["query"], fields.get("context"), fields.get("history"))
         key = fields.get("id") or repr(text)
-        if key in self.found:
+        if key in self.cases:
             self.left[self._merge(key, fields, row)] += 1
         else:
-            self.found[key] = fields, row.place, row.file
+            self.cases[key] = fields, row.place, row.file
 
     def _merge(self, key: str, fields: dict[str, Any], row: MappedRow) -> str:
         """Merge a row with the case of earlier rows; what became of it.
@@ -290,12 +290,16 @@ class _Import:
         Raises:
             InputError: They contradict each other.
         """
-        old, place, _ = self.found[key]
+        old, place, _ = self.cases[key]
         names = {**old, **fields}.keys() - {"tags", "votes" if row.mapping.vote else ""}
         differing = sorted(name for name in names if old.get(name) != fields.get(name))
         vote = fields["votes"][0] if row.mapping.vote and "votes" in fields else {}
         rater = vote.get("rater")
-        same = [one for one in old.get("votes", ()) if rater and one.get("rater") == rater]
+        same = [
+            old_vote
+            for old_vote in old.get("votes", ())
+            if rater and old_vote.get("rater") == rater
+        ]
         if same and same != [vote]:
             differing.insert(0, "rater")
         for name in differing:
@@ -320,9 +324,9 @@ class _Import:
         cases: list[Case] = []
         contexts: dict[str, Context] = {}
         unlabelled = 0
-        for each in list(self.found):
+        for each in list(self.cases):
             # Fields and cases of all rows at once would take twice the memory.
-            fields, place, file = self.found.pop(each)
+            fields, place, file = self.cases.pop(each)
             try:
                 cases.append(checked_case(fields, file, place, contexts))
             except InputError as problem:

@@ -283,16 +283,16 @@ class CaseMapping(BaseModel):
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
-        given = {name for name, value in self if value not in (None, (), {})}
-        given |= {"context.GROUP.NAME"} if self.parameters else set()
-        if not given & {"query", "turns", "cases"}:
+        keys = {name for name, value in self if value not in (None, (), {})}
+        keys |= {"context.GROUP.NAME"} if self.parameters else set()
+        if not keys & {"query", "turns", "cases"}:
             raise fault("which column is the query?", expected="'query', or 'turns'")
-        for one, other in (*_APART, ("context", "context.GROUP.NAME")):
-            if {one, other} <= given:
-                raise fault(f"{one!r} does not go with {other!r}", one)
-        for one, other in _NEEDS:
-            if one in given and other not in given:
-                raise fault(f"{one!r} without {other!r}", one)
+        for key, other in (*_APART, ("context", "context.GROUP.NAME")):
+            if {key, other} <= keys:
+                raise fault(f"{key!r} does not go with {other!r}", key)
+        for key, other in _NEEDS:
+            if key in keys and other not in keys:
+                raise fault(f"{key!r} without {other!r}", key)
         if self.id is not None and not self.id.names:
             raise fault("one id for all cases", "id", expected="the name of a column")
         return self
@@ -511,11 +511,14 @@ class MappedRow:
     def _conversation(self) -> tuple[str | None, list[Any]]:
         """Query and earlier turns of a conversation: of texts by turns, or of messages."""
         column = str(self.mapping.turns)
-        said = opened(self.cell(column))
-        turns = [_turn(n, one) for n, one in enumerate(said if isinstance(said, list) else [said])]
-        is_cut = isinstance(said, str) and said.lstrip()[:1] in ("[", "{")
+        cell = opened(self.cell(column))
+        turns = [
+            _turn(n, message)
+            for n, message in enumerate(cell if isinstance(cell, list) else [cell])
+        ]
+        is_cut = isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
         asked = [n for n, turn in enumerate(turns) if turn.get("role") == "user"]
-        if said is None:
+        if cell is None:
             return None, []
         if is_cut or not asked or not isinstance(query := turns[asked[-1]].get("content"), str):
             expected = "a conversation in which a user speaks: texts, or {role, content}"

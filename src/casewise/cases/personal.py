@@ -39,11 +39,11 @@ def find_pieces(text: str) -> Iterator[PersonalPiece]:
             here = range(*match.span())
             if any(here.start < span.stop and span.start < here.stop for span in taken):
                 continue
-            found = match.group()
-            if holds(found):
+            piece = match.group()
+            if holds(piece):
                 taken.append(here)
-                fiction = kind in _FICTION and _FICTION[kind](found)
-                yield PersonalPiece(kind, here.start, here.stop, found, fiction)
+                fiction = kind in _FICTION and _FICTION[kind](piece)
+                yield PersonalPiece(kind, here.start, here.stop, piece, fiction)
 
 
 def _luhn(text: str) -> bool:

@@ -185,13 +185,13 @@ def merge_sets(sets: Sequence[CaseSet]) -> tuple[Case, ...]:
         InputError: The files disagree on a case.
     """
     held: dict[str, Case] = {}
-    for one in sets:
-        for case in one.cases:
+    for case_set in sets:
+        for case in case_set.cases:
             first = held.setdefault(case.id, case)
             if to_line(first) != to_line(case):
                 field = _change(first, case).fields[0].field.split(".")[0]
                 problem, place = "differs from an earlier file", f"case {case.id}"
-                raise InputError(problem, one.name, place, field=field)
+                raise InputError(problem, case_set.name, place, field=field)
     return tuple(held.values())
 
 

@@ -123,20 +123,20 @@ def replay(
         graded = replies.grade_old(turns, grader) if len(model) == 1 else {}
     note_all(str(line) for line in turns.bad[:SHOWN])
     note_all(turns.endings.notes)
-    if not turns.found:
+    if not turns.by_case:
         reasons = ", ".join(f"{n}: {reason}" for reason, n in turns.left_out.items())
         problem = "no conversation can be asked again"
         raise InputError(f"{problem}: {reasons or 'the file holds none'}", file=file)
     with err().status("loading"):
         from casewise.runs import check_models, make_plan
 
-    cases = case_files.CaseSet(tuple(one.case for one in turns.found.values()), file.name)
+    cases = case_files.CaseSet(tuple(one.case for one in turns.by_case.values()), file.name)
     given = {"model": model, "protocol": "respond", "delivery": "none", "grader": grader}
     plan = make_plan(shared | given, cases, withhold=not reveal)
     if len(plan.cells) > len(model):
         raise UsageError("--max-tokens: a replay asks each model once: give one value")
     # The file's own replies that a model is to grade.
-    ungraded = [] if len(model) > 1 else [id for id in turns.found if id not in graded]
+    ungraded = [] if len(model) > 1 else [id for id in turns.by_case if id not in graded]
     requests = Counter[str]()
     for estimate in plan.estimates:
         requests[estimate.model] += estimate.requests
@@ -188,7 +188,7 @@ def _grade_old(
     from casewise.runs import grade_replies
 
     asked = []
-    for one in (turns.found[id] for id in ids):
+    for one in (turns.by_case[id] for id in ids):
         history = [(turn.role, turn.text) for turn in one.case.history]
         asked.append(([*history, ("user", one.case.query)], one.old, None))
     model = grading_model(grader) or ""

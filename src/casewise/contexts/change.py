@@ -202,8 +202,8 @@ def _differing(mine: Tree, theirs: Tree, above: Place = ()) -> Iterator[Place]:
         path = (*above, key)
         # A group that one of them lacks differs in every parameter of the other's.
         left, right = (
-            one[key] if key in one else ({} if other[key] else None)
-            for one, other in ((mine, theirs), (theirs, mine))
+            own[key] if key in own else ({} if other[key] else None)
+            for own, other in ((mine, theirs), (theirs, mine))
         )
         if isinstance(left, dict) and isinstance(right, dict):
             yield from _differing(left, right, path)

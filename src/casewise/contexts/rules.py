@@ -192,8 +192,8 @@ def _check_text(place: str, values: Values, query: str) -> Iterator[tuple[str, s
         yield "query", "repeats the question: leave its wording out"
     plain = " ".join(text.replace("\u2019", "'").split())
     for rule, (pattern, reason) in _WORDS.items():
-        if found := dict.fromkeys(match[0].lower() for match in pattern.finditer(plain)):
-            yield rule, reason.format(", ".join(repr(word[:40]) for word in [*found][:3]))
+        if matches := dict.fromkeys(match[0].lower() for match in pattern.finditer(plain)):
+            yield rule, reason.format(", ".join(repr(word[:40]) for word in [*matches][:3]))
 
 
 def repeats(text: Sequence[str], query: Sequence[str]) -> bool:

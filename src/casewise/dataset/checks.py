@@ -46,8 +46,8 @@ COLUMNS_DIFFER = 0.0005
 """p below which columns of votes differ beyond chance."""
 
 
-def _places(data: Material, found: BoolArray, of: BoolArray, text: str) -> Finding:
-    cases = (data.cases[place] for place in np.flatnonzero(found))
+def _places(data: Material, mask: BoolArray, of: BoolArray, text: str) -> Finding:
+    cases = (data.cases[place] for place in np.flatnonzero(mask))
     return counted(cases, int(of.sum()), text)
 
 
@@ -116,10 +116,10 @@ def raters_like_intention(data: Material) -> Finding:
     people, votes = data.people, data.people.single
     names: list[str] = []
     if votes is not None:
-        arm, said = people.arm[votes.case], np.where(votes.verdict == 1, "safe", "unsafe")
+        arm, voted = people.arm[votes.case], np.where(votes.verdict == 1, "safe", "unsafe")
         safe, unsafe, same = (
             np.bincount(votes.rater[kept], minlength=len(votes.names))
-            for kept in (arm == "safe", arm == "unsafe", arm == said)
+            for kept in (arm == "safe", arm == "unsafe", arm == voted)
         )
         n = safe + unsafe
         alike = (same == n) & (n >= LEAST_CASES) & (safe > 0) & (unsafe > 0)
@@ -224,8 +224,8 @@ def _full_table(votes: SingleVotes, kept: BoolArray) -> FloatArray:
     if len(cases) < 2:
         return np.empty((0, 0))
     table = np.full((len(cases), len(full)), np.nan)
-    for column, one in enumerate(full):
-        table[row[rater == one], column] = verdict[rater == one]
+    for column, voter in enumerate(full):
+        table[row[rater == voter], column] = verdict[rater == voter]
     return table[:, np.isfinite(table).all(axis=0)]
 
 
@@ -281,11 +281,11 @@ def unlike_queries(data: Material) -> Finding:
 @check("missing-twin", WARNING)
 def missing_twin(data: Material) -> Finding:
     """Queries in one or two contexts, all intended alike."""
-    told = grouped(data.told, _query)
+    by_query = grouped(data.told, _query)
 
     def is_alone(own: list[Case]) -> bool:
         # Of three contexts and more no two are twins.
-        contexts = grouped(told[own[0].query_id], _situation)
+        contexts = grouped(by_query[own[0].query_id], _situation)
         return len(_sides(own)) < 2 and len(contexts) < 3
 
     text = (
@@ -358,8 +358,8 @@ def shared_context(data: Material) -> Finding:
     """Context texts of several cases."""
     by_id = {case.id: case for case in data.told}
     shared = [[by_id[id] for id in ids] for ids in data.texts.values() if len(ids) > 1]
-    across = sum(len({case.category for case in one}) > 1 for one in shared)
-    both = sum({"safe", "unsafe"} <= _sides(one) for one in shared)
+    across = sum(len({case.category for case in cases}) > 1 for cases in shared)
+    both = sum({"safe", "unsafe"} <= _sides(cases) for cases in shared)
     text = (
         f"Shared by {sum(map(len, shared))} cases, {across} of the texts across categories, {both} "
         "intended safe for one query and unsafe for another. Such cases are no independent draws "
@@ -430,9 +430,9 @@ def _leak(guess: Guess, text: str) -> Finding:
     """Accuracy of a guess; told where its whole interval is well beyond chance."""
     n, accuracy = guess.cases, guess.accuracy
     words = "; ".join(f"for {side}: {', '.join(own)}" for side, own in guess.words.items())
-    told = f"{text} Words that speak {words}." if words else text
-    told = told if guess.beyond_chance > BEYOND else ""
-    return Finding(n=n, of=n, figure=accuracy.value, interval=accuracy.interval, text=told)
+    sentence = f"{text} Words that speak {words}." if words else text
+    sentence = sentence if guess.beyond_chance > BEYOND else ""
+    return Finding(n=n, of=n, figure=accuracy.value, interval=accuracy.interval, text=sentence)
 
 
 _CLUES = {
@@ -552,15 +552,15 @@ def personal_data(data: Material) -> Finding:
     pieces = {}
     for case in data.cases:
         texts = (case.query, data.contexts.get(case.id, ""), *(turn.text for turn in case.history))
-        found = dict.fromkeys(
+        matches = dict.fromkeys(
             (piece.kind, _masked(piece.text))
             for text in texts
             for piece in find_pieces(text)
             if not piece.is_fiction
         )
-        kinds.update(kind for kind, _ in found)
-        if found:
-            pieces[case.id] = ", ".join(map(" ".join, found))
+        kinds.update(kind for kind, _ in matches)
+        if matches:
+            pieces[case.id] = ", ".join(map(" ".join, matches))
     named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
     text = (
         f"What looks like personal data: {named}. Make sure that it is invented, and say so, "
@@ -615,15 +615,15 @@ for _code, (_level, _lacks, _said) in _LACKING.items():
     check(_code, _level)(partial(_lacking, lacks=_lacks, text=_said))
 
 
-VOTES = [code for code, one in CHECKS.items() if one.people]
+VOTES = [code for code, spec in CHECKS.items() if spec.people]
 """Checks of votes, which a description shows."""
 
 
 def results(data: Material, codes: Iterable[str] = CHECKS) -> list[Finding]:
     """Results of some checks, or of all; the worst first, silent ones too."""
-    made = [
-        replace(one.find(data), code=code, level=one.level, unit=one.unit)
-        for code, one in CHECKS.items()
+    findings = [
+        replace(spec.find(data), code=code, level=spec.level, unit=spec.unit)
+        for code, spec in CHECKS.items()
         if code in codes
     ]
-    return sorted(made, key=lambda one: list(Level).index(one.level))
+    return sorted(findings, key=lambda finding: list(Level).index(finding.level))

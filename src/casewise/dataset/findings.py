@@ -109,13 +109,13 @@ class Material:
     @cached_property
     def parameters(self) -> dict[str, dict[str, str]]:
         """Plain text of each parameter, by case and ``group.parameter``; a nested one is one."""
-        found = {}
+        by_case = {}
         for case in self.told:
             lines = defaultdict[str, list[str]](list)
             for fact in facts(case.context):
                 lines[".".join((fact.group, *fact.path[:1]))].append(fact.text)
-            found[case.id] = {name: "\n".join(texts) for name, texts in lines.items()}
-        return found
+            by_case[case.id] = {name: "\n".join(texts) for name, texts in lines.items()}
+        return by_case
 
     @cached_property
     def pairs(self) -> tuple[tuple[str, str], ...]:

@@ -171,8 +171,8 @@ def _guess(
         test = folds == fold
         if len(np.unique(safe[~test])) < 2:
             return nothing
-        fitted, used, said = _fit(features[~test], safe[~test], features[test])
-        right[test] = said == safe[test]
+        fitted, used, guessed = _fit(features[~test], safe[~test], features[test])
+        right[test] = guessed == safe[test]
         weights[fold, used] = fitted
     clusters = Clusters(place.astype(np.int64), len(distinct))
     accuracy = clustered_mean(right, clusters, kind="share")

@@ -36,15 +36,15 @@ def write_every_eval_ever(request: ExportRequest) -> Exported:
         UsageError: No run has a figure.
     """
     judgements = read_paths(request.paths)
-    found = score_table(judgements.table, Scoring(labels=request.labels))
+    table = score_table(judgements.table, Scoring(labels=request.labels))
     scores = [
         score
-        for score in (*found, *found.ranked)
+        for score in (*table, *table.ranked)
         if any(math.isfinite(measure.value) for measure in score.measures.values())
     ]
     if not scores:
         raise UsageError("no run here has a figure: choose other --labels")
-    data = {one.run_id: one.data for one in run_records(request.paths)}
+    data = {run_record.run_id: run_record.data for run_record in run_records(request.paths)}
     rules = column_rules(score.condition for score in scores)
     texts = {}
     for score in scores:

@@ -31,7 +31,7 @@ def write_lm_eval(request: ExportRequest) -> Exported:
     rule = request.labels or default_rule(fields)
     labels = make_labels(fields, rule)
     every = zip(cases, labels.safe.tolist(), labels.rate.tolist(), strict=True)
-    labelled = [one for one in every if not math.isnan(one[1])]
+    labelled = [row for row in every if not math.isnan(row[1])]
     if not labelled:
         raise UsageError(f"no case has a label under the rule {rule}: choose another --labels")
     if left := len(cases) - len(labelled):

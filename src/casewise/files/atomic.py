@@ -54,8 +54,8 @@ def new_file(path: Path, *, sync: bool = False, mode: int | None = None) -> Iter
         OSError: The file can't be written; the old one stands.
     """
     place = path.resolve() if path.is_symlink() else path
-    with _folder_beside(place) as beside:
-        new = beside / place.name
+    with _folder_beside(place) as folder:
+        new = folder / place.name
         yield new
         if sync:
             with new.open("rb+") as file:
@@ -75,8 +75,8 @@ def create_file(path: Path, data: bytes) -> None:
     Raises:
         OSError: The file can't be written.
     """
-    with _folder_beside(path) as beside:
-        new = beside / path.name
+    with _folder_beside(path) as folder:
+        new = folder / path.name
         new.touch(0o600)
         new.write_bytes(data)
         try:
@@ -106,8 +106,8 @@ def replace_folder(out: Path, check: Callable[[], None]) -> Iterator[Path]:
     if old.exists() and not out.exists():
         old.rename(out)
     check()
-    with _folder_beside(out) as beside:
-        new = beside / out.name
+    with _folder_beside(out) as folder:
+        new = folder / out.name
         new.mkdir()
         yield new
         if out.exists():
@@ -128,20 +128,20 @@ def _folder_beside(place: Path) -> Iterator[Path]:
 
     Only its owner can open it, so the data are private until they are in their place.
     """
-    beside = None
+    folder = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         prefix = f".{place.name[:_NAME_SHOWN]}."
-        beside = Path(tempfile.mkdtemp(dir=place.parent, prefix=prefix))
-        yield beside
+        folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=prefix))
+        yield folder
     except OSError as error:
         if error.filename is None or Path(error.filename).is_relative_to(place.parent):
             # Of the names in it, people know this one.
             raise OSError(error.errno, error.strerror, str(place)) from None
         raise
     finally:
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Journal:

@@ -171,9 +171,9 @@ def _with_header(table: Table, grid: _Grid, form: TableForm) -> Table:
         at = below
     names = _names(cells, at)
     if names is None:
-        found, columns = len(_texts(cells[at])), len(_filled_columns(cells))
+        count, columns = len(_texts(cells[at])), len(_filled_columns(cells))
         raise InputError(
-            f"{found} names for {columns} columns",
+            f"{count} names for {columns} columns",
             table.file,
             f"row {at + 1}",
             expected="a row with a name for every column: delete the rows above it, or say in the "
@@ -285,9 +285,9 @@ def _grid_rows(
         elif header is not None and _is_total(cells):
             left["rows that sum up others"] += 1
         elif len(cells) < width or _is_filled([*(cells[n] for n in nameless), *cells[width:]]):
-            found, expected = len(cells), f"{sum(map(bool, names))}"
+            expected = f"{sum(map(bool, names))}"
             problem = "wrong number of cells"
-            yield place, InputError(problem, table.file, place, found=found, expected=expected)
+            yield place, InputError(problem, table.file, place, found=len(cells), expected=expected)
         else:
             row = dict(zip(names, cells, strict=False))
             row.pop("", None)
@@ -399,7 +399,7 @@ def _row_list(data: Any, notes: list[str]) -> Any:
     values = list(data.values())
     inner: list[Any] = [value for value in values if isinstance(value, list | dict)]
     whole = [value for value in inner if isinstance(value, list)]
-    inner = whole if len(whole) == 1 and all(isinstance(one, dict) for one in whole[0]) else inner
+    inner = whole if len(whole) == 1 and all(isinstance(item, dict) for item in whole[0]) else inner
     if len(inner) == 1 and (isinstance(inner[0], list) or len(values) > 1 or _is_by_key(inner[0])):
         if others := [name for name, value in data.items() if value is not inner[0]]:
             notes.append(f"no rows are read from {some(list(map(repr, others)))}")
@@ -525,17 +525,17 @@ def open_tables(path: Path, form: TableForm = _FORM) -> list[Table]:
     """
     if not path.is_dir():
         return [open_table(path, form)]
-    found = [
+    files = [
         file
         for file in sorted(path.rglob("*"))
         if file.suffix.lower() in READERS and file.name not in _BESIDE
     ]
     # Of the same data in several kinds, the kind that keeps most.
-    kind = min((file.suffix.lower() for file in found), key=[*READERS].index, default=".txt")
+    kind = min((file.suffix.lower() for file in files), key=[*READERS].index, default=".txt")
     if kind == ".txt":
         raise InputError("no data in the folder", path, expected=f"files in {', '.join(READERS)}")
-    tables = [open_table(file, form) for file in found if file.suffix.lower() == kind]
-    if others := [file.name for file in found if file.suffix.lower() != kind]:
+    tables = [open_table(file, form) for file in files if file.suffix.lower() == kind]
+    if others := [file.name for file in files if file.suffix.lower() != kind]:
         tables[0].notes.append(f"only {kind} files are read; left unread: {some(others, 3)}")
     return tables
 

@@ -83,9 +83,9 @@ def check_archive(path: Path) -> None:
         InputError: It does, or is no file.
     """
     with _opened(path) as file, suppress(BadZipFile):
-        for one in ZipFile(file).infolist():
-            if one.file_size > max(LARGEST, 100 * one.compress_size):
-                raise _too_large(path, f"{one.filename} in it", "a hundred times what is packed")
+        for member in ZipFile(file).infolist():
+            if member.file_size > max(LARGEST, 100 * member.compress_size):
+                raise _too_large(path, f"{member.filename} in it", "a hundred times what is packed")
 
 
 def check_rows(rows: int, path: Path) -> None:

@@ -180,18 +180,18 @@ def check_model(
     except ValidationError as error:
         details = error.errors(include_url=False)
     # An unknown field goes before a missing one.
-    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
+    detail = next((entry for entry in details if entry["type"] == "extra_forbidden"), details[0])
     place, part = _place_of(detail, model, data)
     if detail["type"] == _FAULT:
         own = detail["ctx"]
         place = (*place, *own["place"])
-        problem, found, wanted = own["problem"], own["found"], own["expected"]
+        problem, value, wanted = own["problem"], own["found"], own["expected"]
     else:
-        problem, found, wanted = problem_of(detail, part.model_fields, _EXPECTED)
+        problem, value, wanted = problem_of(detail, part.model_fields, _EXPECTED)
     if record is None:
         record, place = _record(place, nouns or {}, is_entry=detail["type"] != _FAULT)
     field = field_path(place) or None
-    raise InputError(problem, path, record, field=field, found=found, expected=wanted)
+    raise InputError(problem, path, record, field=field, found=value, expected=wanted)
 
 
 def _place_of(

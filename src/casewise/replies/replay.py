@@ -76,7 +76,7 @@ def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
     answers are left out.
     """
     graded = {}
-    for id, one in list(turns.found.items()):
+    for id, one in list(turns.by_case.items()):
         read = BY_PROVIDER if one.declined else read_reply(one.old, one.case.query)
         by_model = grading_model(grader) and (read.is_doubted or not rules_first(grader))
         if by_model and not one.declined:
@@ -85,14 +85,15 @@ def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
             graded[id] = read
         else:
             turns.left_out["the old reply neither refuses nor answers"] += 1
-            del turns.found[id]
+            del turns.by_case[id]
     return graded
 
 
 def recorded(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies:
     """The file's own replies with their grades."""
     rows = [
-        (id, str(one.status), one.response_class, turns.found[id].old) for id, one in graded.items()
+        (id, str(one.status), one.response_class, turns.by_case[id].old)
+        for id, one in graded.items()
     ]
     names = ("case_id", "status", "response_class", "answer")
     return Replies(None, pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row"))
@@ -102,7 +103,7 @@ def turn_table(turns: AskedTurns) -> pl.DataFrame:
     """The turns that are asked again, a row each."""
     rows = [
         (id, one.conversation, one.line, one.user, one.case.category, one.case.query)
-        for id, one in turns.found.items()
+        for id, one in turns.by_case.items()
     ]
     names = ("case_id", "conversation", "line", "user", "category", "query")
     return pl.DataFrame(rows, dict.fromkeys(names, pl.String) | {"line": pl.Int64}, orient="row")

@@ -180,7 +180,10 @@ def _exchange(record: Mapping[str, Any], *, declined: bool) -> tuple[Turn, ...]:
         raise unreadable("no messages and no reply", record, EXPECTED)
     none = reply is None or (declined and not isinstance(reply, str))
     fields = ("system", "query") if none else ("system", "query", "reply")
-    return turns_of([one for field in fields for one in _message(record, field)]) + _NOTHING * none
+    return (
+        turns_of([message for field in fields for message in _message(record, field)])
+        + _NOTHING * none
+    )
 
 
 def _message(record: Mapping[str, Any], field: str) -> list[dict[str, str]]:

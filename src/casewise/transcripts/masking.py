@@ -43,7 +43,7 @@ def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     if not kinds:
         return turns
     # The longest first: a piece may stand within another.
-    labels = sorted(_labels(kinds).items(), key=lambda one: -len(one[0]))
+    labels = sorted(_labels(kinds).items(), key=lambda item: -len(item[0]))
     pattern = re.compile("|".join(f"({_apart(piece)})" for piece, _ in labels), re.IGNORECASE)
 
     def put(text: str) -> str:
@@ -267,7 +267,7 @@ def _names() -> tuple[frozenset[str], frozenset[str]]:
         for name, listed in lists.items():
             kind = first if "first_name" in name else last if "last_name" in name else None
             if kind is not None and not callable(listed):
-                kind.update(part for one in listed for part in one.lower().split())
+                kind.update(part for entry in listed for part in entry.lower().split())
     return frozenset(first), frozenset(last)
 
 
@@ -283,7 +283,9 @@ def _find_names(text: str) -> Iterator[str]:
         words = match.group().split()
         for place, word in enumerate(words):
             known = word.lower()
-            rest = [one.lower() for one in words[place + 1 :]]
-            if known in first and (known not in _COMMON or any(one in last for one in rest[:1])):
+            following = [*map(str.lower, words[place + 1 :])]
+            if known in first and (
+                known not in _COMMON or any(name in last for name in following[:1])
+            ):
                 yield " ".join(words[place:])
                 break

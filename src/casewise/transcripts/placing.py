@@ -51,10 +51,10 @@ class _Wanted:
     contexts: tuple[str, ...]
     """Forms of its context: one of them, if there are any."""
 
-    def fits(self, said: str) -> bool:
+    def fits(self, words: str) -> bool:
         """Tell whether the words before the query hold its turns and one form of its context."""
-        told = not self.contexts or any(form in said for form in self.contexts)
-        return told and all(turn in said for turn in self.earlier)
+        in_context = not self.contexts or any(form in words for form in self.contexts)
+        return in_context and all(turn in words for turn in self.earlier)
 
 
 class Places:
@@ -112,15 +112,15 @@ class Places:
         candidates = self._by_query.get(plain(query), [])
         if len(candidates) < 2:
             return candidates[0].case if candidates else UNKNOWN
-        said = plain("\n".join(turn.content for turn in reply.before))
-        fitting = [candidate for candidate in candidates if candidate.fits(said)]
+        words = plain("\n".join(turn.content for turn in reply.before))
+        fitting = [candidate for candidate in candidates if candidate.fits(words)]
         # What is wanted of nothing fits everything: it is meant where nothing else was given.
-        told = [candidate for candidate in fitting if candidate.contexts or candidate.earlier]
-        if told:
+        specific = [candidate for candidate in fitting if candidate.contexts or candidate.earlier]
+        if specific:
             # A case whose earlier turns stand there, too, is more than one of the context alone.
-            most = max(len(one.earlier) for one in told)
-            told = [one for one in told if len(one.earlier) == most]
-            return told[0].case if len(told) == 1 else AMBIGUOUS
+            most = max(len(candidate.earlier) for candidate in specific)
+            specific = [candidate for candidate in specific if len(candidate.earlier) == most]
+            return specific[0].case if len(specific) == 1 else AMBIGUOUS
         alone = len(reply.before) == 1 and len(fitting) == 1
         return fitting[0].case if alone else AMBIGUOUS
 
@@ -171,7 +171,7 @@ class AskedTurns:
 
     conversations: int = 0
     """Number of conversations."""
-    found: dict[str, AskedTurn] = field(default_factory=dict)
+    by_case: dict[str, AskedTurn] = field(default_factory=dict)
     """Turns by the ids of their cases."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Number of turns or conversations left out, by reason."""
@@ -207,21 +207,21 @@ def find_turns(
         # An id that stands twice would be one case.
         name = read.id if read.id not in ids else f"{read.id} (line {read.line})"
         ids.add(name)
-        said = read.turns if mask is None else mask(read.turns)
-        places = _places(said, each=each)
+        turn_list = read.turns if mask is None else mask(read.turns)
+        places = _places(turn_list, each=each)
         if not places:
             turns.left_out["no turn of the user"] += 1
         for number, place in places:
-            history, query = said[:place], said[place].content
-            if reason := _reason_against(said, place, with_old=with_old):
+            history, query = turn_list[:place], turn_list[place].content
+            if reason := _reason_against(turn_list, place, with_old=with_old):
                 turns.left_out[reason] += 1
                 continue
-            old = said[place + 1].content if with_old else ""
+            old = turn_list[place + 1].content if with_old else ""
             if with_old:
                 turns.endings.add(old)
             case = Case(id=f"{name}:{number}", query=query, history=history, category=read.category)
-            declined = read.declined and place == len(said) - 2
-            turns.found[case.id] = AskedTurn(case, name, read.line, read.user, old, declined)
+            declined = read.declined and place == len(turn_list) - 2
+            turns.by_case[case.id] = AskedTurn(case, name, read.line, read.user, old, declined)
     return turns
 
 
@@ -231,7 +231,7 @@ def _places(turns: tuple[Turn, ...], *, each: bool) -> list[tuple[int, int]]:
     numbered = list(enumerate(users, start=1))
     if each:
         return numbered
-    answered = [one for one in numbered if _is_answered(turns, one[1])]
+    answered = [pair for pair in numbered if _is_answered(turns, pair[1])]
     return (answered or numbered)[-1:]
 
 

@@ -77,22 +77,22 @@ def _renamed(
         yield place, record
 
 
-def _check_columns(path: Path, found: tuple[str, ...], columns: Mapping[str, str]) -> None:
+def _check_columns(path: Path, names: tuple[str, ...], columns: Mapping[str, str]) -> None:
     """Refuse a table without a column of messages or of replies.
 
     Raises:
         InputError: It has none, or lacks one that was named.
     """
     for name in columns.values():
-        if name not in found:
-            raise InputError("no such column", path, found=name, expected=", ".join(found))
+        if name not in names:
+            raise InputError("no such column", path, found=name, expected=", ".join(names))
     wanted = (*FIELDS["messages"], *FIELDS["reply"])
-    known = {name.strip().lower() for name in found} & {*wanted}
+    known = {name.strip().lower() for name in names} & {*wanted}
     if not known and not {"messages", "reply"} & columns.keys():
         raise InputError(
             "no column of messages or of replies",
             file=path,
-            found=", ".join(found),
+            found=", ".join(names),
             expected=f"one of {', '.join(wanted)}; or name the columns: --columns reply=NAME",
         )
 
@@ -129,8 +129,8 @@ def _samples(path: Path) -> Iterator[tuple[Any, Any]]:
         raise InputError(problem, file=address) from None
 
 
-def _sample_conversation(found: tuple[Any, Any], place: str) -> Conversation:
-    log, sample = found
+def _sample_conversation(pair: tuple[Any, Any], place: str) -> Conversation:
+    log, sample = pair
     output = sample.output
     if not sample.messages or (sample.error and not output.choices):
         reason = "an error" if sample.error else "none"
