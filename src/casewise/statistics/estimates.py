@@ -1,7 +1,8 @@
 """Estimates over clusters (queries): four methods of interval, and one rule that withholds.
 
 Shares have Wilson's interval on their effective size, paired changes of shares that of two added
-queries, differences of other shares square-and-add; all else the jackknife over queries.
+queries, differences of other shares square-and-add: these always have one. All else has the
+jackknife over queries, and no interval where few queries make the figure (``too_few``).
 """
 
 import math
@@ -30,7 +31,7 @@ MOST_LEFT_OUT = 1000
 the same error to three digits."""
 
 LEAST_QUERIES = 10
-"""Queries that must make a figure for it to have an interval."""
+"""Queries that must make a figure, unless it is a share, for it to have an interval."""
 
 LEAST_UNEVEN = 40
 """Queries that a mean loss, kappa and alpha need: intervals from 28 held Brier scores and their
