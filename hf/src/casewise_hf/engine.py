@@ -142,7 +142,7 @@ class Engine:
             # In a batch, the last one is the longest.
             taken = taken[: max(1, BATCH_TOKENS // len(taken[-1].tokens))]
             del self._line[start : start + len(taken)]
-        return [one for one in taken if one.answer.set_running_or_notify_cancel()]
+        return [request for request in taken if request.answer.set_running_or_notify_cancel()]
 
     def _replies(self, requests: Sequence[Request]) -> Iterable[Replied]:
         if len(requests) > 1 and all(request.is_one_pass for request in requests):

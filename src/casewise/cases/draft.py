@@ -290,7 +290,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         "casewise cases import --example every-key explains every key.",
         *(note for table in tables for note in table.notes),
         *(f"OPEN: {question.text}" for question in draft.questions),
-        *(f"not taken: {column.name}" for column in draft.left),
+        *(f"not taken: {column.name}" for column in draft.columns),
     ]
     lines = ("".join(char if char.isprintable() else "?" for char in note) for note in notes)
     head = "".join(f"# {line}\n" for line in lines)
@@ -358,7 +358,7 @@ RULES: tuple[tuple[str, Callable[[_Column], bool]], ...] = (
 class _Drafting:
     """Entries of a mapping so far, and open questions."""
 
-    left: list[_Column]
+    columns: list[_Column]
     """Columns of which nothing is known yet."""
     answers: Sequence[str]
     each: list[Any]
@@ -380,43 +380,43 @@ class _Drafting:
     def take(self, key: str, entry: Mapping[str, Any] | None, *columns: _Column) -> None:
         """Take columns for the entry of a key; None is the name of the only one."""
         for column in columns:
-            self.left.remove(column)
+            self.columns.remove(column)
         self.entries[key] = columns[0].name if entry is None else dict(entry)
 
     def take_all(self) -> None:
         """Look at every column, the surest first."""
-        every = list(self.left)
+        every = list(self.columns)
         for key, fits in RULES:
-            if column := next((column for column in self.left if fits(column)), None):
+            if column := next((column for column in self.columns if fits(column)), None):
                 self.take(key, None, column)
         if any(
             column.name.casefold() in _SPEAKERS
             and {*column.kinds} <= {"system", "user", "assistant", *SPEAKERS}
-            for column in self.left
+            for column in self.columns
         ):
             text = "A row is one message: write each conversation as a list of {role, content}"
             self.questions.append(Question(text))
         if "turns" not in self.entries:
             self._take_query()
         self.replies = [
-            column for column in self.left if column.is_called(_REPLY) and column.is_prose
+            column for column in self.columns if column.is_called(_REPLY) and column.is_prose
         ]
         self._take_labels()
         self._take_contexts()
         self._take_ids()
         if "vote" not in self.entries and "rater" in self.entries:
             rater = self.entries.pop("rater")
-            self.left += [column for column in every if column.name == rater]
+            self.columns += [column for column in every if column.name == rater]
 
     def _take_query(self) -> None:
         """Take the column of the query: texts that somebody could ask, never codes (L1, Q-12)."""
         prose = [
             column
-            for column in self.left
+            for column in self.columns
             if column.is_prose and not column.is_called(_REPLY, _OF_PEOPLE)
         ]
         others = [column for column in prose if not column.is_called(_CONTEXT, _LABEL)]
-        texts = [column for column in self.left if column.is_text and not column.is_label]
+        texts = [column for column in self.columns if column.is_text and not column.is_label]
         likely = [column for column in prose if column.is_called(_QUERY)] or others
         chosen = likely[0].name if len(likely) == 1 else None
         if chosen is None:
@@ -435,9 +435,9 @@ class _Drafting:
         """Take a column for each side, people's verdicts, the one label, or a measure."""
         if self._take_sided():
             return
-        kinds = {kind for column in self.left if column.is_label for kind in column.kinds}
+        kinds = {kind for column in self.columns if column.is_label for kind in column.kinds}
         labels = (
-            [column for column in self.left if column.kinds and _is_of(column, kinds)]
+            [column for column in self.columns if column.kinds and _is_of(column, kinds)]
             if kinds
             else []
         )
@@ -468,7 +468,7 @@ class _Drafting:
         contexts = self._by_side(lambda column: column.is_prose or _are_mappings(column.cells))
         counts = self._by_side(_is_count)
         marks = self._by_side(lambda column: not column.is_prose)
-        several = [column.name for column in self.left if _is_count(column) and column.side]
+        several = [column.name for column in self.columns if _is_count(column) and column.side]
         if contexts:
             self._unpivot(contexts, "context")
             self.entries["context"] = "context"
@@ -487,7 +487,7 @@ class _Drafting:
 
     def _by_side(self, fits: Callable[[_Column], bool]) -> dict[str, _Column]:
         """The one column that is called by each side, or by neither; none unless both are."""
-        pairs = [(column.side, column) for column in self.left if fits(column) and column.side]
+        pairs = [(column.side, column) for column in self.columns if fits(column) and column.side]
         by_side = dict(pairs)
         return by_side if {"safe", "unsafe"} <= {*by_side} and len(by_side) == len(pairs) else {}
 
@@ -501,7 +501,7 @@ class _Drafting:
     def _people(self, fits: Callable[[_Column], bool]) -> list[_Column]:
         """Columns of people, who are told apart by a number or a letter."""
         groups: dict[str, list[_Column]] = defaultdict(list)
-        for column in self.left:
+        for column in self.columns:
             if match := _NUMBERED.fullmatch(column.name):
                 groups[match["before"]].append(column)
         several = (group for group in groups.values() if len(group) > 1 and fits(_joined(group)))
@@ -510,7 +510,7 @@ class _Drafting:
     def _take_pairs(self, labels: Sequence[_Column]) -> bool:
         """Take a context beside each label, if there is one: ``context_a`` and ``label_a``."""
         contexts = {
-            _NUMBERED.sub(r"\2", column.name): column for column in self.left if column.is_prose
+            _NUMBERED.sub(r"\2", column.name): column for column in self.columns if column.is_prose
         }
         pairs = [(label, contexts.get(_NUMBERED.sub(r"\2", label.name))) for label in labels]
         if any(context is None for _, context in pairs):
@@ -524,7 +524,9 @@ class _Drafting:
             for label, context in pairs
             if context is not None
         ]
-        self.left = [column for column in self.left if all(column not in pair for pair in pairs)]
+        self.columns = [
+            column for column in self.columns if all(column not in pair for pair in pairs)
+        ]
         return True
 
     def _take_one_of(self, labels: Sequence[_Column]) -> None:
@@ -587,7 +589,7 @@ class _Drafting:
         """Take a rating a person, or one column of shares of people or of ratings."""
         rated = [
             column
-            for column in self.left
+            for column in self.columns
             if len({*column.numbers}) > 1 and not _ID.fullmatch(column.name)
         ]
         named = [
@@ -597,7 +599,7 @@ class _Drafting:
             self._take_read("votes", *people)
             return
         categorical = [
-            column for column in self.left if column.is_few and column.is_called(*_LABEL_KINDS)
+            column for column in self.columns if column.is_few and column.is_called(*_LABEL_KINDS)
         ]
         if (rated or categorical) and not named:
             names = [column.name for column in (*rated, *categorical)]
@@ -627,7 +629,7 @@ class _Drafting:
     def _take_contexts(self) -> None:
         """Take what is said of the situation; a verdict in it would tell the model what to say."""
         spoken = _LANGUAGE.fullmatch(str(self.entries.get("query")))
-        for column in list(self.left):
+        for column in list(self.columns):
             is_context = column.is_called(_CONTEXT) and not column.is_called(_SIDED)
             is_other = column.is_verdict or column.is_id or column.records or column in self.replies
             language = _LANGUAGE.fullmatch(column.name)
@@ -641,7 +643,7 @@ class _Drafting:
         """Take ids of rows that are a case each; an id that recurs is none of a case."""
         unique = (
             column
-            for column in self.left
+            for column in self.columns
             if column.is_id
             and (
                 _ID.fullmatch(column.name)
@@ -661,8 +663,8 @@ class _Drafting:
         except InputError:
             return
         of = f"of the first {imported.rows} rows"
-        repeated, empty = imported.left.get(REPEATED, 0), imported.left.get(NO_QUERY, 0)
-        apart = [f"context: {column.name}" for column in self.left if not column.is_verdict]
+        repeated, empty = imported.other_rows.get(REPEATED, 0), imported.other_rows.get(NO_QUERY, 0)
+        apart = [f"context: {column.name}" for column in self.columns if not column.is_verdict]
         apart += [_VERDICTS] if "intended" in mapping else []
         clashes = [
             problem for problem in imported.problems if isinstance(problem, ContradictionError)

@@ -26,20 +26,20 @@ from casewise.files import Row, Table, TableForm, as_row, open_tables
 class Imported:
     """Result of an import: cases, and a count of every row that made none.
 
-    ``rows``, times the cases that the mapping makes of a row, is the sum of the cases, of ``left``
-    and of the problems; a row that can't be read at all is one problem.
+    ``rows``, times the cases that the mapping makes of a row, is the sum of the cases, of
+    ``other_rows`` and of the problems; a row that can't be read at all is one problem.
     """
 
     cases: tuple[Case, ...]
     files: tuple[Path, ...]
     rows: int
-    left: Mapping[str, int]
+    other_rows: Mapping[str, int]
     """Number of rows that begin no case, by what became of them."""
     problems: tuple[InputError, ...]
     """One error for each bad row."""
     unlabelled: int
     """Number of cases without a label to score against."""
-    untaken: Mapping[str, int]
+    unused_columns: Mapping[str, int]
     """Number of filled cells by column that the mapping names nowhere."""
     notes: tuple[str, ...]
     """Remarks on the source: splits, encodings, files left unread."""
@@ -51,7 +51,7 @@ class Imported:
             InputError: No row became a case; the message says what became of them.
         """
         if not self.cases:
-            left = "".join(f", {count} {what}" for what, count in self.left.items())
+            left = "".join(f", {count} {what}" for what, count in self.other_rows.items())
             raise InputError(f"no row became a case (of {self.rows}{left})", self.files[0])
 
 
@@ -195,10 +195,10 @@ class _Import:
     cases: dict[str, tuple[dict[str, Any], str, Path]] = field(default_factory=dict)
     """Fields of each case, and place and file of its first row."""
     rows: int = 0
-    left: Counter[str] = field(default_factory=Counter)
+    other_rows: Counter[str] = field(default_factory=Counter)
     problems: list[InputError] = field(default_factory=list)
     differing: Counter[str] = field(default_factory=Counter)
-    untaken: Counter[str] = field(default_factory=Counter)
+    unused_columns: Counter[str] = field(default_factory=Counter)
     reached: set[str] = field(default_factory=set)
     columns: dict[str, None] = field(default_factory=dict)
     """Columns of the rows so far."""
@@ -238,7 +238,7 @@ class _Import:
             if isinstance(row, InputError):
                 self.problems.append(row)
                 continue
-            self._count_untaken(row)
+            self._count_unused(row)
             if row.keys() - self.columns.keys():
                 self.columns |= dict.fromkeys(name for name in row if name not in BUILT_IN)
             self.sample = self.sample or row
@@ -246,29 +246,31 @@ class _Import:
             for case_number, own in enumerate(self.mapping.of_row, start=1):
                 at = table.file, place, table.decimal
                 try:
-                    self._take(MappedRow(cells, own, *at, self.reached, self.untaken), case_number)
+                    self._take(
+                        MappedRow(cells, own, *at, self.reached, self.unused_columns), case_number
+                    )
                 except InputError as problem:
                     self.problems.append(problem)
 
-    def _count_untaken(self, cells: Mapping[str, Any], start: str = "") -> None:
+    def _count_unused(self, cells: Mapping[str, Any], start: str = "") -> None:
         """Count the filled cells that no entry takes, and what is inside of those taken in part."""
         for name, cell in cells.items():
             path = f"{start}{name}"
             if cell in _EMPTY or path in self.names:
                 continue
             if path not in self.outer:
-                self.untaken[path] += 1
+                self.unused_columns[path] += 1
             elif isinstance(cell, dict):
-                self._count_untaken(cell, f"{path}.")
+                self._count_unused(cell, f"{path}.")
 
     def _take(self, row: MappedRow, number: int) -> None:
         """Take the case of a row, the ``number``-th of several; or count the reason why not."""
         if not row.is_wanted:
-            self.left[FILTERED] += 1
+            self.other_rows[FILTERED] += 1
             return
         fields = row.case_fields()
         if fields is None:
-            self.left[NO_QUERY] += 1
+            self.other_rows[NO_QUERY] += 1
             return
         if "id" in fields:
             # One id for all cases of a row: each says which it is.
@@ -280,7 +282,7 @@ class _Import:
         text = (fields["query"], fields.get("context"), fields.get("history"))
         key = fields.get("id") or repr(text)
         if key in self.cases:
-            self.left[self._merge(key, fields, row)] += 1
+            self.other_rows[self._merge(key, fields, row)] += 1
         else:
             self.cases[key] = fields, row.place, row.file
 
@@ -339,9 +341,9 @@ class _Import:
             tuple(cases),
             files,
             self.rows,
-            dict(self.left),
+            dict(self.other_rows),
             tuple(self.problems),
             unlabelled,
-            dict(self.untaken),
+            dict(self.unused_columns),
             tuple(dict.fromkeys(notes)),
         )

@@ -339,7 +339,7 @@ class MappedRow:
     """Decimal mark of numbers in text; None tells by the number."""
     reached: set[str]
     """Paths that lead to something, of all rows."""
-    untaken: Counter[str]
+    unused_columns: Counter[str]
     """Parts of cells that no case takes, of all rows."""
 
     def cell(self, name: str) -> Any:
@@ -524,7 +524,7 @@ class MappedRow:
             expected = "a conversation in which a user speaks: texts, or {role, content}"
             raise self.wrong("turns", expected, [turn.get("role") for turn in turns], column)
         if after := len(turns) - asked[-1] - 1:
-            self.untaken[f"{column} (turns after the last of the user)"] += after
+            self.unused_columns[f"{column} (turns after the last of the user)"] += after
         return query if query.strip() else None, turns[: asked[-1]]
 
 

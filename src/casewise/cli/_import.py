@@ -163,9 +163,9 @@ def _note_counts(imported: case_files.Imported) -> None:
     note(f"labels: {', '.join(named) or 'none'}")
     if imported.unlabelled:
         note(f"cases without a label, which no score counts: {imported.unlabelled}")
-    for what, count in [*imported.left.items(), ("bad and left out", len(imported.problems))]:
+    for what, count in [*imported.other_rows.items(), ("bad and left out", len(imported.problems))]:
         if count:
             note(f"rows {what}: {count}")
-    if imported.untaken:
-        names = ", ".join(f"{name} {count}" for name, count in imported.untaken.items())
+    if imported.unused_columns:
+        names = ", ".join(f"{name} {count}" for name, count in imported.unused_columns.items())
         note(f"columns not taken, with their filled cells: {names}")

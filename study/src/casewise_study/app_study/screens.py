@@ -109,8 +109,8 @@ class Screens:
             for name, value in fields.items()
         }
 
-    def _say_many(self, one: str, many: str, number: int) -> Markup:
-        markup = Markup(self._language.say_many(one, many, number))
+    def _say_many(self, singular: str, plural: str, number: int) -> Markup:
+        markup = Markup(self._language.say_many(singular, plural, number))
         return markup % {"num": self._language.number(number)}
 
     def say(self, message: str) -> str:

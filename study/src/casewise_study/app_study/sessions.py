@@ -83,9 +83,12 @@ class ProlificLinks:
             return False
 
     def _fits(self, claims: dict[str, Any], given: Mapping[str, str]) -> bool:
-        meant, signed = claims["aud"], claims.get("prolific")
-        audience = [str(one) for one in (meant if isinstance(meant, list) else [meant])]
-        origins = ["{0.scheme}://{0.netloc}".format(urlsplit(one)) for one in audience]
+        raw_audience, signed = claims["aud"], claims.get("prolific")
+        audience = [
+            str(address)
+            for address in (raw_audience if isinstance(raw_audience, list) else [raw_audience])
+        ]
+        origins = ["{0.scheme}://{0.netloc}".format(urlsplit(address)) for address in audience]
         return (
             any(origin in self._own for origin in (*audience, *origins))
             and isinstance(signed, dict)
@@ -99,10 +102,10 @@ class ProlificLinks:
             if age > _FRESH or (name not in self._keys and age > _PAUSE):
                 try:
                     response = httpx.get(PROLIFIC_KEYS, timeout=5).raise_for_status()
-                    found = jwt.PyJWKSet.from_dict(response.json())
+                    key_set = jwt.PyJWKSet.from_dict(response.json())
                 except (httpx.HTTPError, ValueError, AttributeError, TypeError, jwt.PyJWTError):
                     raise KeysUnavailableError from None
-                self._keys = {key.key_id: key for key in found.keys if key.key_id}
+                self._keys = {key.key_id: key for key in key_set.keys if key.key_id}
                 self._fetched = time.monotonic()
             return self._keys.get(name)
 
@@ -127,8 +130,8 @@ class Sessions:
 
     def read_visit(self, cookie: str) -> Visitor | None:
         """Read a visitor's cookie; None if it was not signed here or is too old."""
-        said = _read(self._visits, cookie, SESSION_SECONDS)
-        return Visitor(*said) if said is not None and len(said) == len(fields(Visitor)) else None
+        data = _read(self._visits, cookie, SESSION_SECONDS)
+        return Visitor(*data) if data is not None and len(data) == len(fields(Visitor)) else None
 
     def token(self, key: str) -> str:
         """The last part of a person's own address."""
@@ -166,8 +169,8 @@ class Sessions:
 def _read(signed: URLSafeTimedSerializer, cookie: str, seconds: float) -> Any:
     """The content of a cookie; None if it was not signed here or is older than ``seconds``."""
     try:
-        said, made = signed.loads(cookie, return_timestamp=True)
+        content, signed_at = signed.loads(cookie, return_timestamp=True)
     except BadSignature:
         return None
     # Below 0 after the clock was set back, which makes no cookie worthless.
-    return said if time.time() - made.timestamp() <= seconds else None
+    return content if time.time() - signed_at.timestamp() <= seconds else None

@@ -100,8 +100,8 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         # With the protocol named, asyncio switches off the delay of small packets: 40 ms a page.
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
+        options = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = options[0]
         with contextlib.ExitStack() as unbound:
             made = unbound.enter_context(socket.socket(family, kind, protocol))
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

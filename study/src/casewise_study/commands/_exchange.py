@@ -218,10 +218,10 @@ def reconcile(
         def key(account: str) -> str:
             return store.keys.platform_key(platform, account)
 
-        said = read_standings(
+        standings = read_standings(
             study, exports, lambda account: store.person(platform_key=key(account)) is not None
         )
-        made = store.reconcile({key(account): word for account, word in said.items()})
+        made = store.reconcile({key(account): word for account, word in standings.items()})
         progress = store.progress()
     note(
         f"{plural(made.confirmed, 'person')} confirmed, {made.released} lost a place, "

@@ -147,11 +147,13 @@ def _designs(planned: PlanSheet) -> Table:
     rule = study.collection
     rows = []
     early = f"sequential (posterior {rule.posterior:g}, least {rule.least})"
-    for name, one in (("fixed", drawn.fixed), (early, drawn.sequential)):
-        share = one.votes / study.votes
+    for name, design in (("fixed", drawn.fixed), (early, drawn.sequential)):
+        share = design.votes / study.votes
         cost = share * expected.cost if study.pay.per_hour else None
         people = round(share * expected.people)
-        rows.append(Row([name, one.votes, people, cost, one.labels, one.share, one.mean]))
+        rows.append(
+            Row([name, design.votes, people, cost, design.labels, design.share, design.mean])
+        )
     return Table(_DESIGN_COLUMNS, rows, "With other --collection")
 
 

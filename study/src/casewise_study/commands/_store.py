@@ -326,15 +326,15 @@ def purge(
             {"code_key": keys.code_key(person) or ""},
             {"platform_key": keys.platform_key(platform, person)},
         )
-        found = next(filter(None, (store.person(**where) for where in ways)), None)
-        if found is None or found.purged:
+        record = next(filter(None, (store.person(**where) for where in ways)), None)
+        if record is None or record.purged:
             raise UsageError(
                 f"{person}: the study knows no such person, or has deleted all of it before; "
                 "nothing was deleted. Look at each letter of a personal code: the last checks the "
                 "others"
             )
-        store.purge(found.key)
-    note(f"deleted: every answer of {found.rater}; the block is free for another")
+        store.purge(record.key)
+    note(f"deleted: every answer of {record.rater}; the block is free for another")
 
 
 def backup(

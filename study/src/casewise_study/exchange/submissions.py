@@ -64,12 +64,12 @@ def read_submissions(path: Path) -> list[Submission]:
     return read
 
 
-def furthest(given: Iterable[Submission]) -> dict[str, Submission]:
+def furthest(submissions: Iterable[Submission]) -> dict[str, Submission]:
     """The submission of each person that counts, by the person's id on the platform."""
-    named = [submission for submission in given if submission.account]
+    named = [submission for submission in submissions if submission.account]
     # The last that is written stays: so the best status comes last.
-    ordered = sorted(named, key=lambda one: STATUSES.index(one.status), reverse=True)
-    return {one.account: one for one in ordered}
+    ordered = sorted(named, key=lambda submission: STATUSES.index(submission.status), reverse=True)
+    return {submission.account: submission for submission in ordered}
 
 
 def read_standings(
@@ -94,7 +94,7 @@ def read_standings(
     if codes.platform is Platform.NONE:
         raise UsageError("the study runs without a platform: nothing confirms who came")
     own = {codes.completed, codes.screened_out, codes.withdrawn}
-    given = []
+    submissions = []
     for path in files:
         read = read_submissions(path)
         here = [
@@ -113,8 +113,8 @@ def read_standings(
                 found=some(sorted(brought), 3),
                 expected=f"{codes.completed}, or another of recruitment's",
             )
-        given += read
+        submissions += read
     return {
-        account: None if one.status in _AT_WORK else one.status in _DONE
-        for account, one in furthest(given).items()
+        account: None if submission.status in _AT_WORK else submission.status in _DONE
+        for account, submission in furthest(submissions).items()
     }

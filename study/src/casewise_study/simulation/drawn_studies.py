@@ -62,8 +62,10 @@ def draw_study(study: Study, mixture: Mixture, seed: int) -> tuple[dict[str, Man
                 checks.append(CheckRecord(rater, check.id, passed, at, seconds))
             else:
                 cell, query = study.design.cells[place], cases[place].query_id
-                said = person.verdict(rates[place])
-                vote = VoteRecord(rater, cell.case_id, query, cell.arm, said, at, seconds=seconds)
+                verdict = person.verdict(rates[place])
+                vote = VoteRecord(
+                    rater, cell.case_id, query, cell.arm, verdict, at, seconds=seconds
+                )
                 votes.append(vote)
         manners[rater] = person.manner
         records.append(PersonRecord(rater, PersonStatus.COMPLETED, block=number))

@@ -28,10 +28,10 @@ def copied(answers: Answers, own: FloatArray, models: FloatArray) -> FloatArray:
         Probability of having copied each model, in 0..1, as are the sums over models. Shape
         ``(raters, models)``.
     """
-    said = models[:, answers.cell]
+    verdicts = models[:, answers.cell]
     reads = np.where(answers.safe > 0, own, 1 - own)
-    copies = np.where(said == answers.safe, 1 - ODD, ODD)
-    ratio = answers.sums(np.log(np.where(np.isnan(said), 1, copies / reads)).T)
+    copies = np.where(verdicts == answers.safe, 1 - ODD, ODD)
+    ratio = answers.sums(np.log(np.where(np.isnan(verdicts), 1, copies / reads)).T)
     odds = np.log(COPIES / (1 - COPIES) / len(models)) + ratio
     whole = np.logaddexp(0, np.logaddexp.reduce(odds, axis=1, keepdims=True))
     return np.asarray(np.exp(odds - whole))

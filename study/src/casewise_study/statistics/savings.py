@@ -63,8 +63,8 @@ def draw_savings(
         first = first_votes(safe.astype(float), (ends - safe).astype(float), rule).safe
         whole = yes[:, -1]
         designs = (whole, np.full(len(truth), votes), whole / votes), (safe, ends, first)
-        for sums, (said, number, shares) in zip(errors, designs, strict=True):
-            off, right = shares - truth, np.sign(2 * said - number) * np.sign(2 * truth - 1)
+        for sums, (yes_votes, number, shares) in zip(errors, designs, strict=True):
+            off, right = shares - truth, np.sign(2 * yes_votes - number) * np.sign(2 * truth - 1)
             sums += [number.mean(), ((1 - right) / 2).mean(), (off**2).mean(), off.mean() ** 2]
     means = (errors / draws).tolist()
     return Savings(

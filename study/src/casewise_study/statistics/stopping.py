@@ -92,11 +92,11 @@ def first_votes(safe: FloatArray, unsafe: FloatArray, boundary: Boundary) -> Fir
     """
     total = np.nan_to_num(safe + unsafe).astype(np.int64)
     needed = tuple(boundary.majorities(int(total.max(initial=2))).tolist())
-    found = [
+    estimates = [
         _first_votes(needed, int(n), int(s)) if n else (np.nan, np.nan)
         for n, s in zip(total, np.nan_to_num(safe), strict=True)
     ]
-    return FirstVotes(*np.array(found, float).reshape(-1, 2).T)
+    return FirstVotes(*np.array(estimates, float).reshape(-1, 2).T)
 
 
 @cache
@@ -199,11 +199,11 @@ def chances_first(
     rank[order] = number
     ends = decided_at(boundary, cell, safe, cells)
     counted = (ends[cell] == 0) | (rank <= ends[cell])
-    yes, no = (np.bincount(cell, counted * one, cells).astype(float) for one in (safe, 1 - safe))
+    yes, no = (np.bincount(cell, counted * side, cells).astype(float) for side in (safe, 1 - safe))
     votes = first_votes(yes, no, boundary)
-    said = safe > 0
-    chance = np.where(said, votes.safe[cell], 1 - votes.safe[cell])
-    return counted * chance / np.where(said, yes[cell], no[cell]).clip(1), votes
+    is_safe = safe > 0
+    chance = np.where(is_safe, votes.safe[cell], 1 - votes.safe[cell])
+    return counted * chance / np.where(is_safe, yes[cell], no[cell]).clip(1), votes
 
 
 def _tracks(

@@ -36,16 +36,18 @@ def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clu
     from scipy.special import stdtr, stdtrit
 
     crossed = number_clusters(np.asarray(first.index * second.count + second.index))
-    one, other, each = figure(first), figure(second), figure(crossed)
-    alone = TwoWay(one.value, math.nan, (math.nan, math.nan), math.nan)
-    if math.isnan(one.se) or math.isnan(other.se):
-        return alone
+    by_first, by_second, by_both = figure(first), figure(second), figure(crossed)
+    undefined = TwoWay(by_first.value, math.nan, (math.nan, math.nan), math.nan)
+    if math.isnan(by_first.se) or math.isnan(by_second.se):
+        return undefined
     # The crossing may have one cluster less than two only where the others have too.
-    crossing = 0.0 if math.isnan(each.se) else each.se**2
-    se = math.sqrt(max(one.se**2 + other.se**2 - crossing, one.se**2, other.se**2))
+    crossing = 0.0 if math.isnan(by_both.se) else by_both.se**2
+    se = math.sqrt(
+        max(by_first.se**2 + by_second.se**2 - crossing, by_first.se**2, by_second.se**2)
+    )
     if not se > 0:
-        return replace(alone, se=se, p=1.0 if one.value == 0 else math.nan)
-    degrees = min(one.clusters, other.clusters) - 1
+        return replace(undefined, se=se, p=1.0 if by_first.value == 0 else math.nan)
+    degrees = min(by_first.clusters, by_second.clusters) - 1
     half = float(stdtrit(degrees, 0.975)) * se
-    p = 2 * float(stdtr(degrees, -abs(one.value) / se))
-    return TwoWay(one.value, se, (one.value - half, one.value + half), p)
+    p = 2 * float(stdtr(degrees, -abs(by_first.value) / se))
+    return TwoWay(by_first.value, se, (by_first.value - half, by_first.value + half), p)

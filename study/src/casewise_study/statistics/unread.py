@@ -68,10 +68,10 @@ class Answers:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Sums over each rater's votes: of columns, shape ``(votes, ...)``."""
-        found = np.zeros((self.raters, *values.shape[1:]))
+        by_rater = np.zeros((self.raters, *values.shape[1:]))
         present, first = np.unique(self.rater, return_index=True)
-        found[present] = np.add.reduceat(values, first, axis=0)
-        return found
+        by_rater[present] = np.add.reduceat(values, first, axis=0)
+        return by_rater
 
 
 def unread(answers: Answers, checks: IntArray, failed: IntArray) -> Unread:
@@ -183,8 +183,8 @@ def _others(answers: Answers, weight: FloatArray) -> FloatArray:
     """Log-odds of safe by the others' weighed votes on the case of each vote."""
     mine = weight[answers.rater]
     safe, whole = (
-        np.bincount(answers.cell, mine * one, answers.cells)
-        for one in (answers.safe, np.ones(len(answers.safe)))
+        np.bincount(answers.cell, mine * values, answers.cells)
+        for values in (answers.safe, np.ones(len(answers.safe)))
     )
     alpha, beta = np.ones((2, len(mine)))
     for group in np.unique(answers.group):
@@ -213,22 +213,22 @@ def _beta(safe: FloatArray, whole: FloatArray) -> tuple[float, float]:
 
 def _patterns(answers: Answers) -> FloatArray:
     """Log-likelihood of each person's answers without cases, by their order alone."""
-    found = np.zeros(answers.raters)
+    logs = np.zeros(answers.raters)
     ends = np.cumsum(np.bincount(answers.rater, minlength=answers.raters))
     for rater, part in enumerate(np.split(answers.safe.astype(int), ends[:-1])):
         codes = [_code_length(part.tolist(), order) for order in range(len(ORDERS))]
-        found[rater] = np.logaddexp.reduce(np.log(ORDERS) + codes)
-    return found
+        logs[rater] = np.logaddexp.reduce(np.log(ORDERS) + codes)
+    return logs
 
 
-def _code_length(said: Sequence[int], order: int) -> float:
+def _code_length(sequence: Sequence[int], order: int) -> float:
     """Log-chance of a sequence by Krichevsky & Trofimov's estimator after each last ``order``."""
     counts: dict[tuple[int, ...], list[float]] = {}
     total = 0.0
-    for place, one in enumerate(said):
-        seen = counts.setdefault(tuple(said[max(0, place - order) : place]), [0.5, 0.5])
-        total += np.log(seen[one] / sum(seen))
-        seen[one] += 1
+    for place, symbol in enumerate(sequence):
+        seen = counts.setdefault(tuple(sequence[max(0, place - order) : place]), [0.5, 0.5])
+        total += np.log(seen[symbol] / sum(seen))
+        seen[symbol] += 1
     return total
 
 
@@ -256,9 +256,10 @@ def _times(answers: Answers, pace: float) -> tuple[FloatArray, FloatArray]:
     number = answers.sums(known)
     some = np.maximum(number, 1)
     time, word = (
-        known * (one - (answers.sums(known * one) / some)[answers.rater]) for one in (time, word)
+        known * (values - (answers.sums(known * values) / some)[answers.rater])
+        for values in (time, word)
     )
-    xx, xy, yy = (answers.sums(one) for one in (word * word, word * time, time * time))
+    xx, xy, yy = (answers.sums(values) for values in (word * word, word * time, time * time))
     slopes = np.maximum(0, pace + PACE_SPREAD * np.linspace(-2, 2, 9))
     prior = np.exp(-0.5 * np.linspace(-2, 2, 9) ** 2)
     left = np.maximum(yy[:, None] - 2 * slopes * xy[:, None] + slopes**2 * xx[:, None], 1e-9)
@@ -278,16 +279,16 @@ def _levels(answers: Answers, weight: FloatArray) -> FloatArray:
     known = np.isfinite(time)
     number = answers.sums(known.astype(float))
     mean = answers.sums(np.where(known, time, 0.0)) / np.maximum(number, 1)
-    held = number >= 8
-    if held.sum() < 8:
+    enough = number >= 8
+    if enough.sum() < 8:
         return np.zeros(answers.raters)
-    sure = weight * held
+    sure = weight * enough
     centre = (sure * mean).sum() / sure.sum()
     spread = max(0.25, np.sqrt((sure * (mean - centre) ** 2).sum() / sure.sum()))
     density = np.exp(-0.5 * ((mean - centre) / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
     other = np.where((mean < centre) & (mean > centre - 3), 1 / 3, 0)
     ratio = np.log(0.5 + 0.5 * other / np.maximum(density, 1e-6))
-    return np.where(held, np.minimum(ratio, 8), 0.0)
+    return np.where(enough, np.minimum(ratio, 8), 0.0)
 
 
 def within_error(chance: FloatArray, rate: float) -> BoolArray:

@@ -74,12 +74,12 @@ def restore_study(folder: Path, out: Path, address: str | None = None) -> Backup
     """
     if address is not None and read_address(address).get_backend_name() == "sqlite":
         raise UsageError("--database: SQLite is restored into the folder; leave it out")
-    found = [path for path in folder.glob("*.y*ml") if path.with_suffix(".db").is_file()]
-    if len(found) != 1:
+    files = [path for path in folder.glob("*.y*ml") if path.with_suffix(".db").is_file()]
+    if len(files) != 1:
         raise InputError(
             "not a backup of a study", file=folder, expected="a study file and its database"
         )
-    (file,) = found
+    (file,) = files
     of = load_study(file)
     source = file.with_suffix(".db")
     parts, left_out = _parts(file, of)

@@ -183,8 +183,8 @@ def open_read_only(address: str) -> Engine:
 
 def _columns(session: Session) -> dict[str, set[str]]:
     """The columns of each table that is there."""
-    found = inspect(session.connection()).get_multi_columns()
-    return {name: {column["name"] for column in columns} for (_, name), columns in found.items()}
+    by_table = inspect(session.connection()).get_multi_columns()
+    return {name: {column["name"] for column in columns} for (_, name), columns in by_table.items()}
 
 
 def _make_tables(session: Session) -> None:

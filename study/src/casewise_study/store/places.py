@@ -127,7 +127,7 @@ def lease(
             spare, free = True, {number for number, is_known in held.items() if not is_known}
         if not free:
             return
-        number = min(free, key=lambda one: (people[one], one))
+        number = min(free, key=lambda block: (people[block], block))
     person.block, person.counts = number, not spare
     person.drawn = None if drawn is None else [*map(int, drawn)]
     person.position, person.shown = 0, now
@@ -203,12 +203,12 @@ class _Demand:
         live = [row for row in _holders(session, of, now) if row.counts]
         columns = (_doubt(of, now), Answer.place, Answer.verdict == "safe")
         rows = session.execute(_live_votes(*columns).order_by(Answer.time, Answer.participant))
-        said = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 3)
+        votes = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 3)
 
         def demand(most_doubt: int) -> "_Demand":
             held = [row for row in live if row.doubt <= most_doubt]
             places = [place for row in held for place in row.drawn or ()]
-            _, cell, is_safe = said[said[:, 0] <= most_doubt].T
+            _, cell, is_safe = votes[votes[:, 0] <= most_doubt].T
             stops = decided_at(rule, cell, is_safe, cells)
             counts = np.bincount(cell, minlength=cells)
             load = np.bincount(np.array(places, np.int64), minlength=cells)
@@ -292,7 +292,7 @@ def left_out(session: Session, rule: Counting) -> frozenset[str]:
 
 
 def reconcile(
-    session: Session, said: Mapping[str, bool | None], of: Study, now: datetime
+    session: Session, standings: Mapping[str, bool | None], of: Study, now: datetime
 ) -> Reconciled:
     """Confirm people, and give each block to the best of those who are or were at it.
 
@@ -301,17 +301,17 @@ def reconcile(
 
     Args:
         session: A transaction.
-        said: The platform's word by ``platform_key``: true for work that it has, false for work
-            that is returned, rejected and the like, None for people still at work there.
+        standings: The platform's word by ``platform_key``: true for work that it has, false for
+            work that is returned, rejected and the like, None for people still at work there.
         of: The study.
         now: The time.
     """
-    confirmed = _confirm(session, said)
+    confirmed = _confirm(session, standings)
     released, placed = _settle(session, of, now)
     return Reconciled(confirmed, released, placed)
 
 
-def _confirm(session: Session, said: Mapping[str, bool | None]) -> int:
+def _confirm(session: Session, standings: Mapping[str, bool | None]) -> int:
     """Write down the platform's word; the number of people confirmed who were not before.
 
     Who isn't in the export is unknown, unless the link was signed or an earlier export had the
@@ -321,7 +321,7 @@ def _confirm(session: Session, said: Mapping[str, bool | None]) -> int:
     number = 0
     for person in session.scalars(came.order_by(Person.id).with_for_update()):
         unsaid = person.confirmed if person.signed or person.confirmed else False
-        word = said.get(person.platform_key or "", unsaid)
+        word = standings.get(person.platform_key or "", unsaid)
         if word is None:
             word = person.confirmed or None
         number += bool(word) and word is not person.confirmed

@@ -372,9 +372,9 @@ class Store:
         self._change(work, rater=rater)
         return done
 
-    def reconcile(self, said: Mapping[str, bool | None]) -> Reconciled:
+    def reconcile(self, standings: Mapping[str, bool | None]) -> Reconciled:
         """Confirm people by a platform's export, as ``places.reconcile`` does."""
-        return self._database.write(self._timed(places.reconcile, said=said))
+        return self._database.write(self._timed(places.reconcile, standings=standings))
 
     def progress(self) -> Progress:
         """Progress of the study."""
@@ -403,10 +403,10 @@ class Store:
                 )
             else:
                 cell = cells[row.place]
-                said = (row.verdict, row.position, row.time, row.seconds)
+                fields = (row.verdict, row.position, row.time, row.seconds)
                 extra = (row.confidence, row.reason, row.counts)
                 votes.append(
-                    VoteRecord(row.rater, cell.case_id, row.query, cell.arm, *said, *extra)
+                    VoteRecord(row.rater, cell.case_id, row.query, cell.arm, *fields, *extra)
                 )
         came = session.scalars(
             select(Person).where(~Person.purged).order_by(Person.started, Person.id)

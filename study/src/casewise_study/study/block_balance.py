@@ -66,7 +66,7 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
         votes=Range.of(np.bincount(np.concatenate(blocks), minlength=len(design.cells))),
         size=Range.of(sizes),
         repeated=sum(len(np.unique(queries[block])) < len(block) for block in blocks),
-        arms={one: Range.of(by_arm[:, place]) for place, one in enumerate(study.arms)},
+        arms={name: Range.of(by_arm[:, place]) for place, name in enumerate(study.arms)},
         category_share=Range.of(
             np.array([np.bincount(category[block]).max() for block in blocks]) / sizes
         ),

@@ -34,8 +34,8 @@ def even_arms(cells: IntArray, arm_of: IntArray, turns: IntArray, blocks: IntArr
     pairs = list(combinations(range(int(arm_of.max()) + 1), 2))
     unchanged = 0
     # Each round of swaps lowers the sum of squares of a block's counts, so this ends.
-    for one, other in pairs * (len(turns) + 1):
-        first, second = _swaps(arm_of[cells], turns, blocks, one, other)
+    for arm_a, arm_b in pairs * (len(turns) + 1):
+        first, second = _swaps(arm_of[cells], turns, blocks, arm_a, arm_b)
         cells[first], cells[second] = cells[second], cells[first]
         unchanged = 0 if len(first) else unchanged + 1
         if unchanged == len(pairs):
@@ -44,12 +44,12 @@ def even_arms(cells: IntArray, arm_of: IntArray, turns: IntArray, blocks: IntArr
 
 
 def _swaps(
-    arms: IntArray, turns: IntArray, blocks: IntArray, one: int, other: int
+    arms: IntArray, turns: IntArray, blocks: IntArray, arm_a: int, arm_b: int
 ) -> tuple[IntArray, IntArray]:
     """Visits under the one arm, and those under the other whose cells they take."""
     count = int(blocks.max()) + 1
-    over = np.bincount(blocks, (arms == one) * 1.0 - (arms == other), minlength=count)
-    first, second = _of_one_turn(arms, turns, one, other)
+    over = np.bincount(blocks, (arms == arm_a) * 1.0 - (arms == arm_b), minlength=count)
+    first, second = _of_one_turn(arms, turns, arm_a, arm_b)
     if abs(over).max() < 2 or not len(first):
         return first[:0], second[:0]
     # Loaded late: they take longer than all that a command without them does.
@@ -73,11 +73,11 @@ def _swaps(
 
 
 def _of_one_turn(
-    arms: IntArray, turns: IntArray, one: int, other: int
+    arms: IntArray, turns: IntArray, arm_a: int, arm_b: int
 ) -> tuple[IntArray, IntArray]:
     """Visits of one turn under the two arms, in pairs; what is left over stays as it is."""
     sides = []
-    for arm in (one, other):
+    for arm in (arm_a, arm_b):
         visits = np.flatnonzero(arms == arm)
         visits = visits[np.argsort(turns[visits], kind="stable")]
         sides.append((visits, turns[visits] * (len(arms) + 1) + _ranks(turns[visits])))
@@ -123,11 +123,11 @@ def spread_queries(
     blocks = []
     for row in _category_counts(base, extras, sizes, rng):
         block: list[int] = []
-        beside = np.zeros(len(visits), np.int64)
+        meetings = np.zeros(len(visits), np.int64)
         for category in np.flatnonzero(row):
             among = members[category]
             rank = _rank(visits[among], left[among], int(slots_left[category]))
-            block += _take(among, rank, tie, int(row[category]), met, beside)
+            block += _take(among, rank, tie, int(row[category]), met, meetings)
         chosen = np.array(block)
         left[chosen] -= 1
         tie[chosen] = rng.random(len(chosen))
@@ -172,7 +172,7 @@ def _take(
     tie: FloatArray,
     wanted: int,
     met: IntArray | None,
-    beside: IntArray,
+    meetings: IntArray,
 ) -> list[int]:
     """Take the queries of lowest rank; among equals, those that met the block's least often."""
     if met is None:
@@ -181,11 +181,11 @@ def _take(
     taken = []
     key = rank * 2.0**32 + tie[among]
     for _ in range(wanted):
-        place = int(np.argmin(key + beside[among]))
+        place = int(np.argmin(key + meetings[among]))
         key[place] = np.inf
         query = int(among[place])
         taken.append(query)
-        beside += met[query]
+        meetings += met[query]
     return taken
 
 

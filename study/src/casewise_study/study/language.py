@@ -48,9 +48,9 @@ class Language:
         """Translate a message; what is not translated stays English."""
         return self.catalogue.gettext(message)
 
-    def say_many(self, one: str, many: str, number: int) -> str:
+    def say_many(self, singular: str, plural: str, number: int) -> str:
         """Translate a message that depends on a number."""
-        return self.catalogue.ngettext(one, many, number)
+        return self.catalogue.ngettext(singular, plural, number)
 
     def say_all(self, value: Any) -> Any:
         """Translate the texts of a new study, paragraph by paragraph."""
@@ -147,7 +147,7 @@ def _read(locale: Locale, text: bytes, path: Path) -> Language:
     compiled = io.BytesIO()
     write_mo(compiled, catalogue)
     compiled.seek(0)
-    names = (one.id if isinstance(one.id, str) else one.id[0] for one in lacking)
+    names = (message.id if isinstance(message.id, str) else message.id[0] for message in lacking)
     return Language(locale, gettext.GNUTranslations(compiled), tuple(names))
 
 

@@ -77,7 +77,7 @@ def hidden_word(study: Study, block: int, position: int) -> str | None:
     if not study.screening.watches:
         return None
     drawn = bytes.fromhex(digest("word", study.id, study.seed, block, position)[:8])
-    return "".join(_SOUNDS[one % len(_SOUNDS)] for one in drawn)
+    return "".join(_SOUNDS[byte % len(_SOUNDS)] for byte in drawn)
 
 
 def _is_said(value: object) -> bool:
@@ -93,10 +93,10 @@ class SentSignals(BaseModel):
     """None where scripts are off."""
 
     def signals(
-        self, study: Study, block: int, position: int, said: str | None
+        self, study: Study, block: int, position: int, reason: str | None
     ) -> PageSignals | None:
         """The signals of a page with their reason; None in a study that records none."""
         word = hidden_word(study, block, position)
         if word is None:
             return None
-        return PageSignals(self.word or word in (said or "").lower(), self.watched)
+        return PageSignals(self.word or word in (reason or "").lower(), self.watched)

@@ -105,7 +105,7 @@ def plan_study(
     """
     known = by_arm(made.cases)
     for arm in arms:
-        if arm not in {one for one, _ in known}:
+        if arm not in {known_arm for known_arm, _ in known}:
             raise UsageError(f"--arms {arm}: {_lacking(made, arm)}")
     chosen = {key: case for key, case in known.items() if key[0] in arms}
     cases = tuple(chosen.values())
@@ -293,9 +293,9 @@ def time_warnings(study: Study) -> list[str]:
             f"language: {study.language}: no measured speed of reading it is known, so English "
             "words a minute are taken: measure the times in a pilot, and give --seconds"
         )
-    told = study_language(study).money(forecast(study).pay_each, pay.currency)
-    if pay.per_hour and told not in " ".join(study.consent.text.split()):
-        warnings.append(f"consent.text doesn't name {told}, the pay of a session by the file")
+    pay_text = study_language(study).money(forecast(study).pay_each, pay.currency)
+    if pay.per_hour and pay_text not in " ".join(study.consent.text.split()):
+        warnings.append(f"consent.text doesn't name {pay_text}, the pay of a session by the file")
     return warnings
 
 

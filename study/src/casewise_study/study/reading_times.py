@@ -227,7 +227,9 @@ class ReadingTimes:
         """For each cell, the time before which a vote is counted as fast."""
         given = self.study.screening.fast_seconds
         understood = (60 * words / self.speed / UNDERSTOOD for words in self.cells)
-        return tuple(max(FAST_SECONDS, one) if given is None else given for one in understood)
+        return tuple(
+            max(FAST_SECONDS, seconds) if given is None else given for seconds in understood
+        )
 
     @property
     def _check_words(self) -> float:

@@ -67,8 +67,8 @@ class Row:
             return TypeAdapter(kind).validate_python(self.cells)
         except ValidationError as error:
             detail = error.errors(include_url=False)[0]
-        problem, found, expected = problem_of(detail, (), _EXPECTED)
-        raise self.refuse(problem, str(detail["loc"][0]), found, expected)
+        problem, value, expected = problem_of(detail, (), _EXPECTED)
+        raise self.refuse(problem, str(detail["loc"][0]), value, expected)
 
 
 _EXPECTED = {

@@ -92,9 +92,9 @@ def _named(names: Iterable[str | None]) -> list[str]:
 def _turned(results: Results) -> list[str]:
     """Labels that turn without flagged people, the first of them."""
     lines = [
-        f"`{escape(one.case_id)}` ({_arm(one.arm)}): {one.everybody or 'no majority'} with "
-        f"everybody, {one.unflagged or 'no majority'} without flagged"
-        for one in results.turned[:_MOST_TURNED]
+        f"`{escape(label.case_id)}` ({_arm(label.arm)}): {label.everybody or 'no majority'} with "
+        f"everybody, {label.unflagged or 'no majority'} without flagged"
+        for label in results.turned[:_MOST_TURNED]
     ]
     more = len(results.turned) - len(lines)
     return [*lines, f"{more} more (`turned` in `summary.json`)"] if more else lines

@@ -208,9 +208,9 @@ class Results:
         """Cells that need no more votes, in words, with flagged people's and as in the figures."""
         wanted = plural(self.study.votes, "vote")
         wanted = f"decided or with {wanted}" if self.study.collection.is_sequential else wanted
-        said = f"{self.complete} of {plural(len(self.cells), 'cell')} complete ({wanted})"
+        sentence = f"{self.complete} of {plural(len(self.cells), 'cell')} complete ({wanted})"
         kept = sum(cell.quota_met for cell in self.cells)
-        return f"{said}; {kept} without flagged people's votes" if self.left_out else said
+        return f"{sentence}; {kept} without flagged people's votes" if self.left_out else sentence
 
     @property
     def votes_words(self) -> str:
@@ -373,10 +373,10 @@ def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> TwoWay:
 
 def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
     """Effect of the context, of every two arms that share a query with votes in both."""
-    found = []
+    effects = []
     for pair in CONTRASTS:
-        one, other = (table.query[table.in_arm(arm)] for arm in pair)
-        both = np.intersect1d(one, other)
+        queries_a, queries_b = (table.query[table.in_arm(arm)] for arm in pair)
+        both = np.intersect1d(queries_a, queries_b)
         if not len(both):
             continue
         kept = table.only(np.isin(table.query, both))
@@ -384,8 +384,8 @@ def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
         query, votes = np.searchsorted(both, kept.query), 2 * kept.safe - 1
         leaning = [np.sign(np.bincount(query, side * votes, len(both))) for side in sides]
         flips = int((leaning[0] * leaning[1] < 0).sum())
-        found.append(Contrast(*pair, len(both), _share_difference(kept, sides), flips))
-    return tuple(found)
+        effects.append(Contrast(*pair, len(both), _share_difference(kept, sides), flips))
+    return tuple(effects)
 
 
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
@@ -432,7 +432,9 @@ def _turned(whole: VoteTable, kept: VoteTable) -> tuple[Turned, ...]:
     """Cells whose majority, or tie, is another one among some of the votes."""
     before, after = (map(SIDES.get, votes.majorities.tolist()) for votes in (whole, kept))
     rows = zip(whole.cells, before, after, strict=True)
-    return tuple(Turned(*cell, one, other) for cell, one, other in rows if one != other)
+    return tuple(
+        Turned(*cell, side, other_side) for cell, side, other_side in rows if side != other_side
+    )
 
 
 EVERYBODY = "everybody"

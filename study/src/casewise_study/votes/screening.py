@@ -142,8 +142,8 @@ def _beside_others(table: VoteTable) -> tuple[FloatArray, FloatArray]:
     decided = 2 * safe != others
     majority = (2 * safe > others)[decided].astype(np.int64)
     counts = np.zeros((raters, 2, 2))
-    said = table.safe[decided].astype(np.int64)
-    np.add.at(counts, (table.rater[decided], said, majority), 1)
+    verdicts = table.safe[decided].astype(np.int64)
+    np.add.at(counts, (table.rater[decided], verdicts, majority), 1)
     return np.asarray(cohen_kappa(counts)), np.asarray(leniency)
 
 
@@ -157,17 +157,17 @@ def _by_votes(
     """Each person's probability of not reading, and whom votes flag."""
     rules, answers = study.screening, _answers(study, table)
     checks = (np.array([count[rater] for rater in table.raters]) for count in collected.checked)
-    found = unread(answers, *checks)
+    attention = unread(answers, *checks)
     many = np.bincount(table.rater, minlength=len(table.raters)) >= LEAST_TIMES
     reasons = list[Reason]()
     if rules.unread_share is not None:
-        reasons += _not_read(found, within_error(found.chance, rules.unread_share) & many)
+        reasons += _not_read(attention, within_error(attention.chance, rules.unread_share) & many)
         if rules.models is not None:
             models = model_verdicts(study)
-            copies = copied(answers, found.own, np.array(list(models.values())))
+            copies = copied(answers, attention.own, np.array(list(models.values())))
             flagged = within_error(copies.sum(axis=1), rules.unread_share) & many
             reasons += _copied(copies, list(models), flagged)
-    return found.chance, reasons
+    return attention.chance, reasons
 
 
 def _answers(study: Study, table: VoteTable) -> Answers:
@@ -177,7 +177,7 @@ def _answers(study: Study, table: VoteTable) -> Answers:
         safe=table.safe[order],
         cell=cell,
         rater=table.rater[order],
-        group=np.array([table.arms.index(one.arm) for one in table.cells])[cell],
+        group=np.array([table.arms.index(table_cell.arm) for table_cell in table.cells])[cell],
         seconds=table.seconds[order],
         words=words[cell],
         cells=len(table.cells),
@@ -185,14 +185,14 @@ def _answers(study: Study, table: VoteTable) -> Answers:
     )
 
 
-def _not_read(found: Unread, flagged: BoolArray) -> Iterator[Reason]:
+def _not_read(attention: Unread, flagged: BoolArray) -> Iterator[Reason]:
     for place in np.flatnonzero(flagged).tolist():
         yield (
             place,
             Rule.UNREAD,
-            f"probably did not read ({found.chance[place]:.1%}; log-odds by votes "
-            f"{found.votes[place]:+.1f}, times {found.times[place]:+.1f}, checks "
-            f"{found.checks[place]:+.1f})",
+            f"probably did not read ({attention.chance[place]:.1%}; log-odds by votes "
+            f"{attention.votes[place]:+.1f}, times {attention.times[place]:+.1f}, checks "
+            f"{attention.checks[place]:+.1f})",
         )
 
 
@@ -254,9 +254,9 @@ def rules_in_words(rules: Screening) -> Iterator[str]:
     for rule in rules.rules:
         field = LIMITS[rule]
         limit = getattr(rules, field)
-        said = " ".join((Screening.model_fields[field].description or "").split())
+        description = " ".join((Screening.model_fields[field].description or "").split())
         shown = ", ".join(limit) if isinstance(limit, tuple) else f"{limit}".lower()
-        yield f"`{field}: {shown}`. {said}"
+        yield f"`{field}: {shown}`. {description}"
 
 
 def model_verdicts(study: Study) -> dict[str, FloatArray]:
@@ -270,12 +270,12 @@ def model_verdicts(study: Study) -> dict[str, FloatArray]:
 
     folder, places = study.folder, study.places
     runs = [folder / run for run in study.screening.models or ()]
-    found = defaultdict[str, FloatArray](lambda: np.full(len(places), np.nan))
+    by_model = defaultdict[str, FloatArray](lambda: np.full(len(places), np.nan))
     columns = ("model", "protocol", "ablation", "case_id", "verdict")
     for model, protocol, ablation, case_id, verdict in read_paths(runs).table[columns].iter_rows():
         if case_id in places and verdict in ("safe", "unsafe"):
             name = " ".join(filter(None, (model, protocol, ablation)))
-            found[name][places[case_id]] = verdict == "safe"
-    if not found:
+            by_model[name][places[case_id]] = verdict == "safe"
+    if not by_model:
         raise InputError("no verdict on a case of the study", file=runs[0], field="case_id")
-    return found
+    return by_model
