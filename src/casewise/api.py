@@ -213,8 +213,8 @@ class Audit(Detailed):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each finding, worst first."""
-        found: list[dict[str, Any]] = self._record()["findings"]
-        return found
+        findings: list[dict[str, Any]] = self._record()["findings"]
+        return findings
 
 
 class Power(Detailed):
@@ -230,9 +230,9 @@ class Power(Detailed):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each answer; what was given is in columns that begin with ``given_``."""
-        found = self._record()
-        given = {f"given_{name}": value for name, value in found["inputs"].items()}
-        return [answer | given for answer in found["answers"]]
+        record = self._record()
+        inputs = {f"given_{name}": value for name, value in record["inputs"].items()}
+        return [answer | inputs for answer in record["answers"]]
 
 
 def _flat(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
@@ -268,7 +268,7 @@ def audit(cases: Cases) -> Audit:
 
 
 @takes(PowerInputs, "test")
-def power(given: dict[str, Any]) -> Power:
+def power(inputs: dict[str, Any]) -> Power:
     """Work out how many votes, cases or pairs a study needs, or what a number can show.
 
     Of the difference, the number (``n``) and the power, give two: the third is worked out.
@@ -276,8 +276,8 @@ def power(given: dict[str, Any]) -> Power:
     Raises:
         UsageError: What was given is too little, too much, or out of range.
     """
-    given["test"] = choose(PowerTest, given.get("test") or "", "test")
-    return Power(statistics.plan_power(PowerInputs(**given)))
+    inputs["test"] = choose(PowerTest, inputs.get("test") or "", "test")
+    return Power(statistics.plan_power(PowerInputs(**inputs)))
 
 
 # --- runs -------------------------------------------------------------------------------------
@@ -382,12 +382,12 @@ class Run(Shown):
         columns = [Column("model"), Column("condition")]
         columns += figures(Kind.COUNT, "judged", "total", "errors")
         rows = [Row(list(record.values())) for record in self.records()]
-        said = [f"not finished: {line}" for line in self.failures]
-        return markdown(Table(columns, rows), *map(escape, said))
+        failures = [f"not finished: {line}" for line in self.failures]
+        return markdown(Table(columns, rows), *map(escape, failures))
 
 
 @takes(RunOptions, "cases", "model", "protocol")
-def plan(asked: dict[str, Any]) -> Plan:
+def plan(options: dict[str, Any]) -> Plan:
     """Check and count what would be asked of models; nothing is sent.
 
     The options are those of ``casewise run``: one value of each, or of most a list, whose every
@@ -399,12 +399,12 @@ def plan(asked: dict[str, Any]) -> Plan:
         InputError: Cases or a template that can't be used.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
-    if (cases := asked.get("cases")) is not None:
+    if (cases := options.get("cases")) is not None:
         several = isinstance(cases, list) and all(
             isinstance(case, str | os.PathLike) for case in cases
         )
-        asked["cases"] = [_name_of(case) for case in (cases if several else [cases])]
-    return Plan(runs.make_plan(asked))
+        options["cases"] = [_name_of(case) for case in (cases if several else [cases])]
+    return Plan(runs.make_plan(options))
 
 
 def run(
@@ -462,8 +462,8 @@ async def run_async(
         OSError: As ``run``.
     """
     stop = _Stop()
-    given = (max_cost, same_server, stop.on_start)
-    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *given))
+    settings = (max_cost, same_server, stop.on_start)
+    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *settings))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -475,16 +475,16 @@ async def run_async(
 class _Stop:
     """Stop of a run in another thread, also of one that has not begun to ask yet."""
 
-    _asked = False
+    _is_requested = False
     _stop: Callable[[], object] = staticmethod(lambda: None)
 
     def on_start(self, stop: Callable[[], object]) -> None:
         self._stop = stop
-        if self._asked:
+        if self._is_requested:
             stop()
 
     def __call__(self) -> None:
-        self._asked = True
+        self._is_requested = True
         # Its loop is closed where the run has ended meanwhile.
         with suppress(RuntimeError):
             self._stop()
@@ -508,15 +508,15 @@ def _name_of(cases: Cases) -> str:
     """Name of cases in a plan: their path, for whoever reads the logs."""
     if isinstance(cases, str | os.PathLike):
         return os.fspath(cases)
-    held = case_set(cases)
-    if held.source is not None:
-        if open_cases(held.source).hash != held.hash:
+    loaded = case_set(cases)
+    if loaded.source is not None:
+        if open_cases(loaded.source).hash != loaded.hash:
             problem = "was changed since these cases were loaded from it: load them again"
-            raise InputError(problem, file=held.source)
-        return held.source
-    path = cache_dir() / "cases" / f"{held.hash}.jsonl"
+            raise InputError(problem, file=loaded.source)
+        return loaded.source
+    path = cache_dir() / "cases" / f"{loaded.hash}.jsonl"
     check_cache_writable(path.parent)
-    write_cases(held, path)
+    write_cases(loaded, path)
     return str(path)
 
 
@@ -611,10 +611,10 @@ def compare(
             versions of the data.
         UsageError: An option that doesn't exist, or one run only.
     """
-    held = {place: one.table for place, one in _before_after(before, after).items()}
-    pairs = results.find_pairs(held, across_versions=force)
+    by_place = {place: part.table for place, part in _before_after(before, after).items()}
+    pairs = results.find_pairs(by_place, across_versions=force)
     scoring = _scoring(labels, unparsed, ties)
-    checks = _checks(grader_check, *held.values())
+    checks = _checks(grader_check, *by_place.values())
     return results.Comparisons.of(results.compare_runs(pairs, scoring, checks))
 
 
@@ -699,7 +699,7 @@ def report(
     else:
         parts = _before_after(before, source, texts=True)
     sources = [source] if before is None else [before, source]
-    paths = _paths([part for one in sources for part in _several(one)])
+    paths = _paths([part for place in sources for part in _several(place)])
     overview = results.make_overview(
         parts,
         _scoring(labels, unparsed, ties),
@@ -717,7 +717,7 @@ def report(
 def _read(source: Source, *, texts: bool = False, apart: bool = False) -> tables.Judgements:
     sources = _several(source)
     paths = _paths(sources)
-    frames = [_frame(one) for one in sources if not isinstance(one, str | os.PathLike)]
+    frames = [_frame(frame) for frame in sources if not isinstance(frame, str | os.PathLike)]
     if frames and not paths:
         read = tables.Judgements(pl.concat(frames), ())
     else:

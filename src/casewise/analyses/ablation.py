@@ -25,9 +25,9 @@ def ablation(scores: Scores) -> Analysis:
         "Change when parts of the context are removed",
         "What is lost when a part of the context is removed?",
         [
-            changed_line(scores, whole, one, _removed(one[0]))
+            changed_line(scores, whole, run, _removed(run[0]))
             for whole, shortened in beside(scores, "ablation")
-            for one in shortened
+            for run in shortened
         ],
         "Shortened minus whole, over the cases that both answered. Below zero the model needed "
         "what was taken away.",
@@ -58,13 +58,13 @@ def shapley(scores: Scores) -> Analysis:
     subsets = [frozenset(some) for r in range(4) for some in combinations(GROUPS, r)]
     lines = []
     for whole, shortened in beside(scores, "ablation"):
-        runs = {frozenset(one[0].ablation): one for one in shortened[::-1]} | {frozenset(): whole}
+        runs = {frozenset(run[0].ablation): run for run in shortened[::-1]} | {frozenset(): whole}
         if runs.keys() >= set(subsets):
             rule = scores.scoring.rule(whole[1])
-            found = score_together([runs[subset] for subset in subsets], rule, scores.scoring)
-            by_removed = dict(zip(subsets, found, strict=True))
+            parts = score_together([runs[subset] for subset in subsets], rule, scores.scoring)
+            by_removed = dict(zip(subsets, parts, strict=True))
             lines += [
-                Line(whole[0], group.replace("_", " "), found[0].n, _shares(group, by_removed))
+                Line(whole[0], group.replace("_", " "), parts[0].n, _shares(group, by_removed))
                 for group in GROUPS
             ]
     return Analysis(
@@ -94,8 +94,8 @@ def _weights(group: str) -> dict[frozenset[str], float]:
     everyone = frozenset(GROUPS)
     weights = {}
     for r in range(len(everyone)):
-        for kept in map(frozenset, combinations(sorted(everyone - {group}), r)):
+        for others in map(frozenset, combinations(sorted(everyone - {group}), r)):
             weight = factorial(r) * factorial(len(everyone) - r - 1) / factorial(len(everyone))
-            weights[everyone - kept] = -weight
-            weights[everyone - kept - {group}] = weight
+            weights[everyone - others] = -weight
+            weights[everyone - others - {group}] = weight
     return weights

@@ -28,12 +28,12 @@ def beside(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
         families.setdefault(run[0].same_but(field), []).append(run)
     for family in families.values():
         whole = [run for run in family if not getattr(run[0], field)]
-        found: list[list[Run]] = [[] for _ in whole]
+        changed: list[list[Run]] = [[] for _ in whole]
         for run in family if whole else ():
-            shared = [len(one[1].join(run[1], on=ANSWER_KEYS, how="semi")) for one in whole]
+            shared = [len(plain[1].join(run[1], on=ANSWER_KEYS, how="semi")) for plain in whole]
             if getattr(run[0], field) and any(shared):
-                found[int(np.argmax(shared))].append(run)
-        yield from (both for both in zip(whole, found, strict=True) if both[1])
+                changed[int(np.argmax(shared))].append(run)
+        yield from (both for both in zip(whole, changed, strict=True) if both[1])
 
 
 def together(scores: Scores, runs: Sequence[Run]) -> list[Answers]:
@@ -45,4 +45,4 @@ def together(scores: Scores, runs: Sequence[Run]) -> list[Answers]:
     rows = shared_rows([part for _, part in runs], UnreadPolicy.HONEST)
     truth = rows[0].select(OF_CASE)
     labelled = (labelled_rows(part.with_columns(truth), rule, ties) for part in rows)
-    return [make_answers(*one) for one in labelled]
+    return [make_answers(*labelled_part) for labelled_part in labelled]

@@ -50,7 +50,7 @@ def _recalibrated(run: Run, scores: Scores) -> list[Line]:
         f"temperature {number(mean, 2)}": _measured(answers, fitted.temperature),
         "isotonic": _without_intervals(_measured(answers, fitted.isotonic)),
     }
-    return [Line(run[0], part, len(answers.read), found) for part, found in parts.items()]
+    return [Line(run[0], part, len(answers.read), figures) for part, figures in parts.items()]
 
 
 def _measured(answers: Answers, p_safe: FloatArray) -> dict[str, Estimate]:
@@ -61,6 +61,6 @@ def _measured(answers: Answers, p_safe: FloatArray) -> dict[str, Estimate]:
 
 def _without_intervals(measured: dict[str, Estimate]) -> dict[str, Estimate]:
     return {
-        name: replace(found, unavailable=found.unavailable or FITTED)
-        for name, found in measured.items()
+        name: replace(figure, unavailable=figure.unavailable or FITTED)
+        for name, figure in measured.items()
     }

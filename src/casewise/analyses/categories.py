@@ -31,11 +31,11 @@ def categories(scores: Scores) -> Analysis:
     for run in scores.runs:
         if not run[0].plain or run[1]["category"].n_unique() < 2:
             continue
-        kept, truth = labelled_rows(run[1], scores.scoring.rule(run[1]), scores.scoring.ties)
-        answers = make_answers(kept, truth, run[0].protocol)
-        p = _joint(kept["category"], answers)
+        rows, truth = labelled_rows(run[1], scores.scoring.rule(run[1]), scores.scoring.ties)
+        answers = make_answers(rows, truth, run[0].protocol)
+        p = _joint(rows["category"], answers)
         if p < LEVEL:
-            lines += _by_category(run, kept["category"], answers)
+            lines += _by_category(run, rows["category"], answers)
         elif p == p:
             notes.append(f"{run[0].title}: no difference between categories shown (p {number(p)}).")
     return Analysis(
@@ -64,8 +64,8 @@ def _joint(names: pl.Series, answers: Answers) -> float:
 
 def _by_category(run: Run, names: pl.Series, answers: Answers) -> list[Line]:
     name = headline(run[0].protocol)
-    found = []
+    lines = []
     for category in names.drop_nulls().unique().sort():
         part = answers.only((names == category).fill_null(False).to_numpy())
-        found.append(Line(run[0], category, int(part.read.sum()), measure(part, [name])))
-    return found
+        lines.append(Line(run[0], category, int(part.read.sum()), measure(part, [name])))
+    return lines

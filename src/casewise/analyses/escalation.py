@@ -53,8 +53,8 @@ def _curve(run: Run, scoring: Scoring) -> tuple[list[Line], str]:
     half = next(
         (f", half of them by turn {point.turn}" for point in curve if point.value <= HALF), ""
     )
-    told = plural(len(complied), "conversation")
-    return lines, f"{complied.sum()} of {told} complied{half}"
+    conversations = plural(len(complied), "conversation")
+    return lines, f"{complied.sum()} of {conversations} complied{half}"
 
 
 HALF = 0.5 + 1e-12

@@ -22,10 +22,10 @@ def ladder(scores: Scores) -> Analysis:
     """Refusals at each rung, then what the answer of the check alone does."""
     lines: list[Line] = []
     notes = []
-    for found in find_ladders(scores.runs):
-        condition, plain = found[BARE_RUNG]
-        answers = together(scores, list(found.values()))
-        at = dict(zip(found, answers, strict=True))
+    for runs in find_ladders(scores.runs):
+        condition, plain = runs[BARE_RUNG]
+        answers = together(scores, list(runs.values()))
+        at = dict(zip(runs, answers, strict=True))
         n = len(at[BARE_RUNG].read)
         lines += [Line(condition, rung, n, dict(_figures(at, rung))) for rung in at]
         if {VERIFIED, DENIED} <= at.keys():
@@ -55,7 +55,9 @@ def find_ladders(runs: list[Run]) -> Iterator[dict[str, Run]]:
             families.setdefault(run[0].same_but("evidence", "delivery"), {}).setdefault(rung, run)
     for family in families.values():
         if BARE_RUNG in family and len(family) > 1:
-            yield {rung: family[rung] for rung in sorted(family, key=lambda one: (len(one), one))}
+            yield {
+                rung: family[rung] for rung in sorted(family, key=lambda rung: (len(rung), rung))
+            }
 
 
 def _figures(at: Mapping[str, Answers], rung: str) -> Iterator[tuple[str, Estimate]]:
@@ -65,9 +67,12 @@ def _figures(at: Mapping[str, Answers], rung: str) -> Iterator[tuple[str, Estima
     for name, weights in (("refused_safe", safe), ("refused_unsafe", 1 - safe)):
         yield name, clustered_ratio(refused * weights, weights, clusters, kind="share")
     if rung in RISING:
-        higher = [at[one].unrefused > 0 for one in RISING[RISING.index(rung) :] if one in at]
-        held = np.all(higher, axis=0)
-        yield "answered_from_here", clustered_ratio(held * safe, safe, clusters, kind="share")
+        higher = [at[other].unrefused > 0 for other in RISING[RISING.index(rung) :] if other in at]
+        helped = np.all(higher, axis=0)
+        yield (
+            "answered_from_here",
+            clustered_ratio(helped * safe, safe, clusters, kind="share"),
+        )
     if rung != BARE_RUNG:
         yield "gain", _fewer(at, BARE_RUNG, rung)
         yield "cost", _fewer(at, BARE_RUNG, rung, safe=False)

@@ -50,7 +50,7 @@ def _flips(whole: Run, swapped: list[Run]) -> dict[str, pl.DataFrame]:
     """Answers of a run that a swap has too, by the part that was swapped: whether it flips each."""
     twin = pl.col("intended").replace_strict({"safe": "unsafe", "unsafe": "safe"}, default=None)
     plain = _sides(whole).filter(pl.col("side") != "")
-    found: dict[str, pl.DataFrame] = {}
+    flips: dict[str, pl.DataFrame] = {}
     for run in swapped:
         after = _sides(run).select(*ANSWER_KEYS, pl.col("side").alias("after"))
         flipped = (pl.col("after") != pl.col("side")) & (pl.col("after") != "")
@@ -61,8 +61,8 @@ def _flips(whole: Run, swapped: list[Run]) -> dict[str, pl.DataFrame]:
             (flipped & (pl.col("after") == twin)).fill_null(False).alias("toward"),
         )
         if len(rows):
-            found.setdefault(run[0].swap or "", rows)
-    return found
+            flips.setdefault(run[0].swap or "", rows)
+    return flips
 
 
 def _sides(run: Run) -> pl.DataFrame:
@@ -92,9 +92,9 @@ def explanations(scores: Scores) -> Analysis:
         beside(scores, "ablation") if "mentions" in scores.table.columns else ()
     ):
         points = [
-            _points(whole[1], one[0].ablation[0], one[1])
-            for one in shortened
-            if len(one[0].ablation) == 1 and one[0].ablation[0] not in GROUPS
+            _points(whole[1], run[0].ablation[0], run[1])
+            for run in shortened
+            if len(run[0].ablation) == 1 and run[0].ablation[0] not in GROUPS
         ]
         if points and len(rows := pl.concat(points)):
             lines += _moved(whole, rows)
@@ -110,7 +110,7 @@ def explanations(scores: Scores) -> Analysis:
 
 def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFrame:
     """Cases that have a parameter, with the effect of its removal on each."""
-    known = [pl.col(one).is_not_null() for one in ("mentions", "parameters", "verdict")]
+    known = [pl.col(column).is_not_null() for column in ("mentions", "parameters", "verdict")]
     read = pl.col("status") == "ok"
     after = removed.filter(read, pl.col("verdict").is_not_null()).select(
         *ANSWER_KEYS, pl.col("verdict").alias("after")

@@ -237,7 +237,7 @@ def audit(
         warn_of_content()
     print_as(format, reporting.audit_sheet(audited, reveal=reveal))
     failed = dataset.unmet_demands(audited, demands)
-    for demand, found in failed.items():
-        err().print(f"failed on {demand}: found {', '.join(found)}", markup=False)
+    for demand, codes in failed.items():
+        err().print(f"failed on {demand}: found {', '.join(codes)}", markup=False)
     if failed:
         raise typer.Exit(FAILED)

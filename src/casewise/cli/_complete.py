@@ -26,10 +26,10 @@ def offer(
     """
 
     def complete(incomplete: str) -> list[str]:
-        given, comma, _ = incomplete.rpartition(",") if commas else ("", "", "")
+        before, comma, _ = incomplete.rpartition(",") if commas else ("", "", "")
         try:
-            left = [f"{given}{comma}{name}" for name in names() if name not in given.split(",")]
-            offered = [*left, *(_paths(incomplete) if files else ())]
+            unused = [f"{before}{comma}{name}" for name in names() if name not in before.split(",")]
+            offered = [*unused, *(_paths(incomplete) if files else ())]
         except Exception:  # Whatever it is, a person who types can't mend it there.
             return []
         return [path for path in offered if path.startswith(incomplete)]

@@ -67,7 +67,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 def _shown(text: str) -> str:
     """Text whose control characters are named by their numbers, as JSON names them."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class _Console(Console):
@@ -75,7 +75,7 @@ class _Console(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print objects, and texts without control characters."""
-        shown = (_shown(one) if isinstance(one, str) else one for one in objects)
+        shown = (_shown(item) if isinstance(item, str) else item for item in objects)
         super().print(*shown, **options)
 
     def on_broken_pipe(self) -> None:
@@ -131,7 +131,7 @@ def write_out(text: str) -> None:
     except UnicodeEncodeError:
         if text.startswith(("{", "[")):
             # Outside of its texts, JSON is ASCII.
-            text = "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+            text = "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

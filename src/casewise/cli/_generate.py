@@ -81,7 +81,7 @@ def generate(
     results().print(f"{done:,} of {len(plan.queries):,} queries have contexts{where}", markup=False)
     if not faults:
         return
-    kinds = Counter(rule for own in faults for rule in {one.rule for one in own})
+    kinds = Counter(rule for own in faults for rule in {fault.rule for fault in own})
     shown = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
     results().print(f"{len(faults):,} kept aside ({shown}): {plan.aside}", markup=False)
     note("The same command asks for those again.")
@@ -100,8 +100,8 @@ def _make(plan: "MakingPlan", queries: Path) -> "list[Sequence[Fault]]":
         note(f"{before:,} were made before")
     progress = CountProgress(err(), "writing", 10)
 
-    def kept() -> str:
+    def saved_pairs() -> str:
         return plural(len(plan.read_made()), "pair")
 
-    with stoppable(progress, kept, plan.out, process_command()):
+    with stoppable(progress, saved_pairs, plan.out, process_command()):
         return make_contexts(plan, progress, progress.met)

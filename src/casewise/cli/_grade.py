@@ -154,18 +154,18 @@ def _model(
     grade_replies = server.load(model)
     answered = False
 
-    def ask(given: Sequence[replies.ToGrade]) -> Sequence[protocols.Graded]:
+    def ask(batch: Sequence[replies.ToGrade]) -> Sequence[protocols.Graded]:
         nonlocal answered
-        asked = []
-        for placed in given:
+        requests = []
+        for placed in batch:
             before = [(turn.role, turn.content) for turn in placed.reply.before]
-            asked.append((before, placed.reply.turn.content, placed.situation, placed.request))
+            requests.append((before, placed.reply.turn.content, placed.situation, placed.request))
         try:
-            graded = grade_replies(model, asked)
+            graded = grade_replies(model, requests)
         except ModelError as error:
             if not answered:
                 raise
-            return [protocols.Graded(protocols.Status.ERROR, None, str(error))] * len(given)
+            return [protocols.Graded(protocols.Status.ERROR, None, str(error))] * len(batch)
         answered = True
         return graded
 

@@ -93,15 +93,15 @@ def _grade(
     def by_model(places: Sequence[int]) -> Sequence[protocols.Graded]:
         model = grading_model(grader) or ""
         grade_replies = server.load(model)
-        asked = [
-            ([("user", one.query)] if one.query else [], one.reply, one.situation)
-            for one in (labelled[place] for place in places)
+        requests = [
+            ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
+            for reply in (labelled[place] for place in places)
         ]
-        with err().status(f"{model} grades {len(asked)} replies"):
-            return grade_replies(model, asked)
+        with err().status(f"{model} grades {len(requests)} replies"):
+            return grade_replies(model, requests)
 
     graded = replies.grade_by(grader, len(labelled), by_rules, by_model)
-    return [one for one, _ in graded]
+    return [grade for grade, _ in graded]
 
 
 def sample(

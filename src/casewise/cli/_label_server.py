@@ -85,8 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             if place == "label":
-                told = self._read()
-                self.server.sheet.label(told["place"], told["label"])
+                message = self._read()
+                self.server.sheet.label(message["place"], message["label"])
         except (KeyError, TypeError, ValueError) as error:
             self._send(HTTPStatus.BAD_REQUEST, f"not a label: {error}")
         except OSError as error:
@@ -98,11 +98,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _place(self) -> str | None:
         """Path below the token; None of a request that is not from the page."""
-        _, token, *rest = self.path.split("/", 2)
+        _, token, *place = self.path.split("/", 2)
         is_ours = hmac.compare_digest(token.encode(), self.server.token.encode())
         # A page elsewhere could have its own name lead here.
         is_here = f"http://{self.headers.get('Host')}" == self.server.origin
-        return rest[0] if is_ours and is_here and rest else None
+        return place[0] if is_ours and is_here and place else None
 
     def _read(self) -> Any:
         length = int(self.headers.get("Content-Length") or 0)

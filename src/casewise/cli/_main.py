@@ -87,7 +87,7 @@ class HelpCommand(TyperCommand):
         Raises:
             UsageError: One of them is empty, which would stand for the current folder.
         """
-        if any(re.fullmatch("|--[^=]+=", given) for given in args):
+        if any(re.fullmatch("|--[^=]+=", argument) for argument in args):
             raise UsageError(
                 "an argument is empty: give a value (. is the current folder). Is a variable of "
                 "the shell not set?"
@@ -119,8 +119,8 @@ class _Late(HelpCommand):
     def short_help(self) -> str:
         """First paragraph of the function's docstring, read without importing anything."""
         module, function = self.place.split(":")
-        defined = (one for one in _source(module).body if isinstance(one, ast.FunctionDef))
-        text = next((ast.get_docstring(one) for one in defined if one.name == function), None)
+        defined = (node for node in _source(module).body if isinstance(node, ast.FunctionDef))
+        text = next((ast.get_docstring(node) for node in defined if node.name == function), None)
         return " ".join((text or "").partition("\n\n")[0].split())
 
     @short_help.setter
@@ -194,7 +194,7 @@ def _added_to(group: str) -> dict[str, Any]:
         path = f"{begin}{name}"
         if not full.startswith(begin) or path in commands or path in GROUPS:
             continue
-        if any(one.startswith(f"{path}.") for one in _added()):
+        if any(command.startswith(f"{path}.") for command in _added()):
             commands[name] = _added_group(path)
         elif path in _added():
             commands[name] = _Late(name, _added()[path])
@@ -236,9 +236,9 @@ def lazy_group(group: str, places: Mapping[str, str]) -> type[TyperGroup]:
             return {**self._own, **_added_to(group)}
 
         @commands.setter
-        def commands(self, given: Mapping[str, Any]) -> None:
+        def commands(self, commands: Mapping[str, Any]) -> None:
             late = {name: _Late(name, f"casewise.cli.{place}") for name, place in places.items()}
-            self._own = {**late, **given}
+            self._own = {**late, **commands}
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """Look among our own first, and among those of other distributions where need be."""
@@ -369,9 +369,9 @@ def _fault(error: BaseException) -> str:
         kind = f"{type(raised).__module__}.{type(raised).__qualname__}".removeprefix("builtins.")
         parts.insert(0, f"{''.join(format_tb(raised.__traceback__))}{kind}")
         raised = raised.__cause__ or (None if raised.__suppress_context__ else raised.__context__)
-    told = "\n\n".join(f"Traceback (most recent call last):\n{part}" for part in parts)
+    tracebacks = "\n\n".join(f"Traceback (most recent call last):\n{part}" for part in parts)
     note = "a fault of casewise or of an extension; its message may quote a query or a key"
-    return f"{told} ({note}, and is left out)"
+    return f"{tracebacks} ({note}, and is left out)"
 
 
 def _message(error: Exception) -> str | None:

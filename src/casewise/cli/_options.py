@@ -88,7 +88,7 @@ class Chosen:
     def __init__(self, kind: Any, *names: str) -> None:
         every = options_of(kind)
         chosen = [every[name] for name in names or every]
-        self.options = sorted(chosen, key=lambda one: PANELS.index(one.about.panel))
+        self.options = sorted(chosen, key=lambda entry: PANELS.index(entry.about.panel))
 
 
 Given = dict[str, Any]
@@ -109,19 +109,19 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     fields = {name: list(_fields(group)) for name, group in groups.items()}
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_for_typer(parameter))
-        for one in own
-        for parameter in fields.get(one.name, [one])
+        for parameter in own
+        for parameter in fields.get(parameter.name, [parameter])
     ]
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**arguments: Any) -> None:
         values: dict[str, Any] = {
-            name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
+            name: tuple(v) if isinstance(v, list) else v for name, v in arguments.items()
         }
         for name, group in groups.items():
             chosen = {field.name: values.pop(field.name) for field in fields[name]}
             if isinstance(group, Chosen):
-                values[name] = _given(group, chosen, values["context"])
+                values[name] = _options_set(group, chosen, values["context"])
             else:
                 values[name] = group(**chosen)
         command(**values)
@@ -138,14 +138,14 @@ def _group_of(parameter: inspect.Parameter) -> Any:
     return next((arg for arg in get_args(kind) if isinstance(arg, Chosen)), None)
 
 
-def _given(group: Chosen, values: Mapping[str, Any], context: typer.Context) -> Given:
+def _options_set(group: Chosen, values: Mapping[str, Any], context: typer.Context) -> Given:
     """Options that the command line or the environment gives."""
-    given = {}
+    chosen = {}
     for option in group.options:
         source, value = context.get_parameter_source(option.name), values[option.name]
         if source is not None and source.name != "DEFAULT":
-            given[option.name] = read_pairs(option.spelling, value) if option.is_mapping else value
-    return given
+            chosen[option.name] = read_pairs(option.spelling, value) if option.is_mapping else value
+    return chosen
 
 
 def read_pairs(spelling: str, pairs: Iterable[str]) -> dict[str, Any]:

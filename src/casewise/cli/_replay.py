@@ -130,9 +130,9 @@ def replay(
     with err().status("loading"):
         from casewise.runs import check_models, make_plan
 
-    cases = case_files.CaseSet(tuple(one.case for one in turns.by_case.values()), file.name)
-    given = {"model": model, "protocol": "respond", "delivery": "none", "grader": grader}
-    plan = make_plan(shared | given, cases, withhold=not reveal)
+    cases = case_files.CaseSet(tuple(turn.case for turn in turns.by_case.values()), file.name)
+    options = {"model": model, "protocol": "respond", "delivery": "none", "grader": grader}
+    plan = make_plan(shared | options, cases, withhold=not reveal)
     if len(plan.cells) > len(model):
         raise UsageError("--max-tokens: a replay asks each model once: give one value")
     # The file's own replies that a model is to grade.
@@ -172,8 +172,8 @@ def replay(
         warn_of_content()
     print_as(format, reporting.replay_sheet(report))
     cuts = (
-        results.cut_note(str(one.model), results.count_cut(one.rows), acts=True)
-        for one in (new, *old)
+        results.cut_note(str(side.model), results.count_cut(side.rows), acts=True)
+        for side in (new, *old)
     )
     note_all(filter(None, cuts))
     note_all(fault_lines(result))
@@ -187,11 +187,11 @@ def _grade_old(
     """Grades of the file's own replies by a model."""
     from casewise.runs import grade_replies
 
-    asked = []
-    for one in (turns.by_case[id] for id in ids):
-        history = [(turn.role, turn.text) for turn in one.case.history]
-        asked.append(([*history, ("user", one.case.query)], one.old, None))
+    requests = []
+    for asked_turn in (turns.by_case[id] for id in ids):
+        history = [(turn.role, turn.text) for turn in asked_turn.case.history]
+        requests.append(([*history, ("user", asked_turn.case.query)], asked_turn.old, None))
     model = grading_model(grader) or ""
-    with working(f"{model} grades {len(asked):,} old replies"):
-        graded = grade_replies(model, asked, max_connections=max_connections)
+    with working(f"{model} grades {len(requests):,} old replies"):
+        graded = grade_replies(model, requests, max_connections=max_connections)
     return dict(zip(ids, graded, strict=True))

@@ -142,7 +142,7 @@ def report(
     """
     wanted = _wanted(out)
     if compare:
-        parts = {str(one): read_judgements([one], texts=True) for one in dict.fromkeys(paths)}
+        parts = {str(path): read_judgements([path], texts=True) for path in dict.fromkeys(paths)}
     else:
         parts = {"": read_judgements(paths, texts=True, apart=not trend)}
     with working("scoring"):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @grouped
 def run(
     context: typer.Context,  # noqa: ARG001 - it tells which options were given
-    asked: Annotated[Given, Chosen(RunOptions)],
+    options: Annotated[Given, Chosen(RunOptions)],
     start: StartOptions,
 ) -> None:
     """Run models over cases in their contexts, and score them against people.
@@ -60,7 +60,7 @@ def run(
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
-    for model in asked.get("model", ()):
+    for model in options.get("model", ()):
         if not is_target(model):
             check_name(model)
     _check_cluster(start)
@@ -69,11 +69,11 @@ def run(
         from casewise.runs import check_models, make_plan, plan_sweep, read_done
     if start.sweep is None:
         # The plain run comes with its changes.
-        asked |= {name: (NONE, *asked[name]) for name in ("swap", "vary") if name in asked}
-        plan, usual = make_plan(asked), new_log_dir()
+        options |= {name: (NONE, *options[name]) for name in ("swap", "vary") if name in options}
+        plan, usual = make_plan(options), new_log_dir()
     else:
-        if asked:
-            spelling = options_of(RunOptions)[next(iter(asked))].spelling
+        if options:
+            spelling = options_of(RunOptions)[next(iter(options))].spelling
             raise UsageError(f"{spelling}: the sweep's file sets this; leave the option out")
         with working("planning"):
             plan, usual = plan_sweep(start.sweep), Path("logs") / start.sweep.stem

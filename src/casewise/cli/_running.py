@@ -51,8 +51,8 @@ def print_estimates(estimates: Sequence[CostEstimate]) -> None:
 
     requests, *_, dollars = total(estimates)
     unpriced = (estimate for estimate in estimates if estimate.cost_usd is None)
-    whose = dict.fromkeys("" if estimate.grades is None else "grader-" for estimate in unpriced)
-    needed = " and ".join(f"--{one}price-in and --{one}price-out" for one in whose)
+    prefixes = dict.fromkeys("" if estimate.grades is None else "grader-" for estimate in unpriced)
+    needed = " and ".join(f"--{prefix}price-in and --{prefix}price-out" for prefix in prefixes)
     cost = f"Give {needed} (dollars a million tokens) for the cost."
     if dollars is not None:
         cost = f"About {money(dollars, '$')}."
@@ -108,8 +108,8 @@ class CountProgress(Progress):
         first, began = self._first = self._first or (number, self.seconds)
         if number > first:
             rate = (number - first) / max(self.seconds - began, 1e-6)
-            left = [] if total is None else [f"{(total - number) / rate:.0f} s left"]
-            more = (_rate(rate), *left, *more)
+            remaining = [] if total is None else [f"{(total - number) / rate:.0f} s left"]
+            more = (_rate(rate), *remaining, *more)
         self.update(self._task, completed=number, total=total, more=", ".join(more))
         if self.console.is_terminal or (number < self._next and number != total) or not number:
             return
@@ -182,13 +182,13 @@ def _signals_stop() -> Iterator[list[int]]:
 
 @contextmanager
 def stoppable(
-    progress: CountProgress, kept: Callable[[], str], place: Path, again: str
+    progress: CountProgress, progress_text: Callable[[], str], place: Path, again: str
 ) -> Iterator[None]:
     """Show progress while the block runs; where it is stopped, print why and what is kept.
 
     Args:
         progress: Display of it.
-        kept: What is kept, asked where it is stopped.
+        progress_text: Text on what is kept, called where it is stopped.
         place: Where that is.
         again: Command that goes on.
 
@@ -201,7 +201,7 @@ def stoppable(
                 yield
         except (KeyboardInterrupt, OSError) as error:
             why, status = _reason_of(error, met[-1] if met else signal.SIGINT)
-            print_ending(why, kept(), place, again)
+            print_ending(why, progress_text(), place, again)
             raise typer.Exit(status) from None
 
 
@@ -217,10 +217,10 @@ def _reason_of(error: KeyboardInterrupt | OSError, number: int) -> tuple[str, in
     return f"stopped: a file can't be written ({detail})", 2
 
 
-def print_ending(why: str, kept: str, place: Path, again: str) -> None:
+def print_ending(why: str, saved: str, place: Path, again: str) -> None:
     """Print why a start stopped, what is kept, and the command that goes on."""
-    kept = f"kept: {kept}, in {address_of(place)}; what was in flight is asked again"
-    for line in (why, kept, "To go on:"):
+    saved = f"kept: {saved}, in {address_of(place)}; what was in flight is asked again"
+    for line in (why, saved, "To go on:"):
         err().print(line, markup=False)
     command_line(again)
 
@@ -271,7 +271,7 @@ def run_with_progress(
         note(f"stops at ${budget.cap:.2f}{before}")
     progress = RunProgress(err(), total, done.judged, budget)
 
-    def kept() -> str:
+    def judged_so_far() -> str:
         judged = 0
         with suppress(CasewiseError, OSError):
             judged = read_done(cells, folder).judged
@@ -279,7 +279,7 @@ def run_with_progress(
 
     try:
         observers = Observers(progress.judge, progress.met)
-        with stoppable(progress, kept, folder, resume_command(folder)):
+        with stoppable(progress, judged_so_far, folder, resume_command(folder)):
             result = run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except ModelError:
         if not is_elsewhere(folder) and any(folder.glob("*.eval")):
@@ -337,9 +337,9 @@ def end(result: RunResult, log_dir: Path) -> None:
         err().print(f"not finished: {failure}", markup=False)
     if not result.capped:
         note(_pointer_to_errors(log_dir))
-    kept = f"{result.judged:,} of {result.planned:,} judgements"
+    saved = f"{result.judged:,} of {result.planned:,} judgements"
     again = resume_command(log_dir, capped=result.capped)
-    print_ending("not all was judged", kept, log_dir, again)
+    print_ending("not all was judged", saved, log_dir, again)
     raise typer.Exit(NOT_ALL_DONE)
 
 

@@ -35,32 +35,32 @@ def check(
     with err().status("loading"):
         from casewise.models import check_target
     with err().status("waiting for the bot"):
-        found = check_target(target, message)
-    print_as(format, _sheet(found))
-    if found.problem is not None:
-        err().print(f"no reply was read: {found.problem}", markup=False)
+        result = check_target(target, message)
+    print_as(format, _sheet(result))
+    if result.problem is not None:
+        err().print(f"no reply was read: {result.problem}", markup=False)
         raise typer.Exit(UNREAD)
 
 
-def _sheet(found: "TargetCheck") -> Sheet:
+def _sheet(result: "TargetCheck") -> Sheet:
     record = {
-        "target": found.target.given,
-        "name": found.target.name,
-        **_parts(found),
-        "seconds": found.seconds,
-        "problem": found.problem,
+        "target": result.target.given,
+        "name": result.target.name,
+        **_parts(result),
+        "seconds": result.seconds,
+        "problem": result.problem,
     }
-    table = _table(found)
+    table = _table(result)
     return page([table], lambda: record)
 
 
-def _table(found: "TargetCheck") -> Table:
+def _table(result: "TargetCheck") -> Table:
     rows = [
         Row([part, name.replace("_", " "), _shown(value)])
-        for part, values in _parts(found).items()
+        for part, values in _parts(result).items()
         for name, value in values.items()
     ]
-    title = f"{found.target.model} ({found.target.given})"
+    title = f"{result.target.model} ({result.target.given})"
     return Table([Column(""), Column(""), Column("")], rows, title)
 
 
@@ -70,10 +70,10 @@ def _shown(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
+def _parts(result: "TargetCheck") -> dict[str, dict[str, Any]]:
     """Fields of the request, the answer and its reading, without empty ones."""
-    seen, answer = found.exchange, found.answer
-    sent: dict[str, Any] = {"message": found.message}
+    seen, answer = result.exchange, result.answer
+    sent: dict[str, Any] = {"message": result.message}
     came: dict[str, Any] = {}
     if seen is not None:
         sent["request"] = seen.url and f"POST {seen.url}"

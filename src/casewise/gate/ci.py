@@ -21,15 +21,15 @@ def junit(gate: Gate) -> str:
         for row in gate
     ]
     cases += [
-        _case(one.run, f"missing: {one.what}", "failure", "missing", one.text)
-        for one in gate.missing
+        _case(missing.run, f"missing: {missing.what}", "failure", "missing", missing.text)
+        for missing in gate.missing
     ]
-    told = [
+    newly_wrong = [
         f"{name}: newly wrong: {case} {text}"
-        for name, found in gate.newly_wrong()
-        for case, text in found
+        for name, failures in gate.newly_wrong()
+        for case, text in failures
     ]
-    return _suite(cases, [*gate.lines, *gate.notes, *told])
+    return _suite(cases, [*gate.lines, *gate.notes, *newly_wrong])
 
 
 def annotations(gate: Gate) -> Iterator[str]:
@@ -37,8 +37,8 @@ def annotations(gate: Gate) -> Iterator[str]:
     for row in gate:
         if row.verdict is not GateVerdict.PASS:
             yield _annotation(row.verdict, f"{row.run.name}: {row.sentence}")
-    for one in gate.missing:
-        yield _annotation("missing", one.text)
+    for missing in gate.missing:
+        yield _annotation("missing", missing.text)
 
 
 def refusal(text: str) -> tuple[str, str, list[str]]:
@@ -57,15 +57,15 @@ def _case(run: str, name: str, tag: str, kind: str, text: str) -> ElementTree.El
     return case
 
 
-def _suite(cases: list[ElementTree.Element], told: list[str]) -> str:
+def _suite(cases: list[ElementTree.Element], lines: list[str]) -> str:
     counts = {"failures": "failure", "errors": "error"}
     numbers = {name: str(sum(case[0].tag == tag for case in cases)) for name, tag in counts.items()}
     root = ElementTree.Element("testsuites")
     about = {"name": "casewise gate", "tests": str(len(cases))} | numbers
     suite = ElementTree.SubElement(root, "testsuite", about)
     suite.extend(cases)
-    if told:
-        ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(told))
+    if lines:
+        ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(lines))
     ElementTree.indent(root)
     text: str = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

@@ -28,7 +28,7 @@ from casewise.statistics import UNDEFINED, Estimate, ratio
 
 def is_about(rule: GateRule, condition: RunCondition) -> bool:
     """Tell whether a rule is about a condition."""
-    return all(_is_one_of(condition[one], rule.values(one)) for one in rule.where)
+    return all(_is_one_of(condition[column], rule.values(column)) for column in rule.where)
 
 
 def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]:
@@ -61,11 +61,11 @@ def runs_like(run: Run, baseline: Sequence[Run]) -> list[Run]:
     """Those under the same condition; of several, those of the same prompt and model."""
     wanted = run.condition
     same = wanted.same_but(*_NARROWER)
-    found = [one for one in baseline if one.condition.same_but(*_NARROWER) == same]
+    alike = [run for run in baseline if run.condition.same_but(*_NARROWER) == same]
     for key in _NARROWER:
-        closer = [one for one in found if one.condition[key] == wanted[key]]
-        found = closer if len(found) > 1 and closer else found
-    return found
+        closer = [run for run in alike if run.condition[key] == wanted[key]]
+        alike = closer if len(alike) > 1 and closer else alike
+    return alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _coverage(state: RunState) -> Estimate:
 def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
     if value is None:
         return None in wanted
-    return any(one is not None and fnmatchcase(value, one) for one in wanted)
+    return any(pattern is not None and fnmatchcase(value, pattern) for pattern in wanted)
 
 
 def _no_match(rule: GateRule, config: GateConfig, there: Sequence[RunCondition]) -> InputError:

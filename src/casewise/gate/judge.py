@@ -42,8 +42,8 @@ def judge(rule: GateRule, figures: Figures) -> tuple[GateVerdict, Bounds]:
     if not math.isfinite(figure.value):
         return GateVerdict.UNDECIDED, _NONE
     if rule.level is None or figure.reason == BY_DESIGN:
-        kept = rule.good * (figure.value - rule.bar) >= -_ROUND_OFF
-        return GateVerdict.PASS if kept else GateVerdict.FAIL, _NONE
+        is_met = rule.good * (figure.value - rule.bar) >= -_ROUND_OFF
+        return GateVerdict.PASS if is_met else GateVerdict.FAIL, _NONE
     bounds = bounds_of(rule, figure, rule.level)
     # Turned so that higher is what the rule wants.
     low, high = (bounds.low, bounds.high) if rule.good == 1 else (-bounds.high, -bounds.low)
@@ -103,44 +103,46 @@ def run_gate(
     runs = find_runs({"run": judged.table})
     others = [] if baseline is None else find_runs({"baseline": baseline})
     about = [(rule, select(rule, runs, config)) for rule in config.rules]
-    inside = [run for run in runs if any(run in found for _, found in about)]
+    inside = [run for run in runs if any(run in selected for _, selected in about)]
     if not inside:
         names = ", ".join(dict.fromkeys(rule.measure.name for rule in config.rules))
         problem = "the run has nothing that a rule is about"
         raise InputError(problem, expected=f"one of {names}")
     like = [runs_like(run, others) for run in inside]
-    held = [
-        HeldRun(run, found[0] if len(found) == 1 else None, config)
-        for run, found in zip(inside, like, strict=True)
+    gated_runs = [
+        HeldRun(run, matches[0] if len(matches) == 1 else None, config)
+        for run, matches in zip(inside, like, strict=True)
     ]
-    rules = [[rule for rule, found in about if one.run in found] for one in held]
-    for one, found, own in zip(held, like, rules, strict=True):
+    rules = [
+        [rule for rule, selected in about if gated_run.run in selected] for gated_run in gated_runs
+    ]
+    for gated_run, matches, own in zip(gated_runs, like, rules, strict=True):
         _check_together(own, config)
         for rule in own:
             if rule.compares:
-                _check_baseline(rule, one, found or others, across_versions=across_versions)
+                _check_baseline(rule, gated_run, matches or others, across_versions=across_versions)
     rows = [
-        GateRow(one, rule, figures, *judge(rule, figures))
-        for one, own in zip(held, rules, strict=True)
+        GateRow(gated_run, rule, figures, *judge(rule, figures))
+        for gated_run, own in zip(gated_runs, rules, strict=True)
         for rule in own
-        for figures in [one.figures(rule)]
+        for figures in [gated_run.figures(rule)]
     ]
-    skipped = dict.fromkeys(rule.measure.name for rule, found in about if not found)
-    scores = [score for one in held for score in one.verdict.scores]
+    skipped = dict.fromkeys(rule.measure.name for rule, selected in about if not selected)
+    scores = [score for gated_run in gated_runs for score in gated_run.verdict.scores]
     notes = [
         f"Left out, as no protocol of the run has them: {', '.join(skipped)}." if skipped else "",
-        *map(_other_prompt, held),
+        *map(_other_prompt, gated_runs),
         rules_remark(scores),
         *run_warnings(scores),
         *correction_notes(filter(None, (score.correction for score in scores))),
     ]
     fails = Counter(row.run.condition for row in rows if row.verdict is GateVerdict.FAIL)
-    verdicts = [one.verdict for one in held]
+    verdicts = [gated_run.verdict for gated_run in gated_runs]
     return Gate(
         rows=tuple(rows),
         # Worst first.
         verdicts=tuple(sorted(verdicts, key=lambda verdict: -fails[verdict.conditions[-1]])),
-        missing=_missing(rows, held, judged.unjudged, config),
+        missing=_missing(rows, gated_runs, judged.unjudged, config),
         notes=list(dict.fromkeys(filter(None, notes))),
     )
 
@@ -161,13 +163,13 @@ def _check_together(rules: Sequence[GateRule], config: GateConfig) -> None:
 
 
 def _check_baseline(
-    rule: GateRule, held: HeldRun, there: Sequence[Run], *, across_versions: bool
+    rule: GateRule, gated_run: HeldRun, there: Sequence[Run], *, across_versions: bool
 ) -> None:
     """Refuse a baseline that a run can't be subtracted from.
 
     Args:
         rule: A rule that compares.
-        held: The run, beside its baseline.
+        gated_run: The run, with its baseline.
         there: Runs of the baseline that are like it, or else all.
         across_versions: Whether it may be over another version of the data.
 
@@ -175,7 +177,7 @@ def _check_baseline(
         InputError: There is none; or it has no run under the condition, or several; or over other
             data or cases.
     """
-    run, other, fault = held.run, held.baseline, held.config.fault
+    run, other, fault = gated_run.run, gated_run.baseline, gated_run.config.fault
     if not there:
         raise fault(
             rule,
@@ -184,13 +186,13 @@ def _check_baseline(
             expected="--baseline RUN; or limits under `without_baseline:`",
         )
     if other is None:
-        found = "several runs" if runs_like(run, there) else "no run"
+        number = "several runs" if runs_like(run, there) else "no run"
         raise fault(
             rule,
-            f"the baseline has {found} like {run.name} ({run.condition.text})",
-            expected=f"one: the baseline has {'; '.join(one.name for one in there)}",
+            f"the baseline has {number} like {run.name} ({run.condition.text})",
+            expected=f"one: the baseline has {'; '.join(baseline.name for baseline in there)}",
         )
-    if not across_versions and not held.shares_data:
+    if not across_versions and not gated_run.shares_data:
         raise other_data((run.name, run.condition), (other.name, other.condition))
     if run.rows.join(other.rows, on=ANSWER_KEYS, how="semi").is_empty():
         problem = f"{run.name} and {other.name} share no case"
@@ -199,18 +201,18 @@ def _check_baseline(
 
 def _missing(
     rows: Sequence[GateRow],
-    held: Sequence[HeldRun],
+    gated_runs: Sequence[HeldRun],
     unjudged: Iterable[Unjudged],
     config: GateConfig,
 ) -> list[Missing]:
     """What keeps the gate from passing though no rule fails."""
     allowed = {row.run.name for row in rows if row.rule.allows_gaps}
     missing = [
-        *_missing_judgements(held, allowed, unjudged, config),
+        *_missing_judgements(gated_runs, allowed, unjudged, config),
         *_missing_sides(rows),
     ]
     missing += _undecided_passes(rows, allowed | {judgement.run for judgement in missing})
-    for run in held:
+    for run in gated_runs:
         if run.comparison and (n := run.comparison.relabelled):
             text = f"{run.run.name}: the labels of {n} cases differ from the baseline's."
             missing.append(Missing(run.run.name, "same labels", text))
@@ -218,13 +220,13 @@ def _missing(
 
 
 def _missing_judgements(
-    held: Iterable[HeldRun],
+    gated_runs: Iterable[HeldRun],
     allowed: Container[str],
     unjudged: Iterable[Unjudged],
     config: GateConfig,
 ) -> Iterator[Missing]:
     """Runs that lack judgements, but for those of which a rule says how many may."""
-    for run in held:
+    for run in gated_runs:
         name, state = run.run.name, run.state
         if state.not_asked and name not in allowed:
             text = (
@@ -252,11 +254,11 @@ def _missing_sides(rows: Sequence[GateRow]) -> Iterator[Missing]:
         own = [row for row in rows if row.run.condition.model == model]
         judged = {side for row in own for side in row.rule.sides}
         families = {family_of(row.run.condition.protocol) for row in own}
-        for side in (one for one in Side if one not in judged):
+        for side in (missing for missing in Side if missing not in judged):
             names = [
                 name
-                for name, one in gated().items()
-                if side in one.sides and any(map(one.is_for, families))
+                for name, measure in gated().items()
+                if side in measure.sides and any(map(measure.is_for, families))
             ]
             supply = f"add a rule about {' or '.join(names) or 'answers under another protocol'}"
             text = (
@@ -276,12 +278,12 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
     for row in rows:
         rule, name = row.rule, row.rule.measure.name
         runs = row.held.verdict.scores[0 if rule.compares else -1 :]
-        asked = runs[:-1] if row.run.name in settled else runs
-        states = [run.state for run in asked if run.state and run.state.unread]
+        unsettled = runs[:-1] if row.run.name in settled else runs
+        states = [run.state for run in unsettled if run.state and run.state.unread]
         if row.verdict is not GateVerdict.PASS or not states:
             continue
         is_open = any(state.is_broken for state in states)
-        if asked is runs and name in runs[0].bounds:
+        if unsettled is runs and name in runs[0].bounds:
             worst = runs[-1].bounds[name][rule.good < 0]
             worst -= runs[0].bounds[name][rule.good > 0] if rule.compares else 0
             is_open |= rule.good * (worst - rule.bar) < 0
@@ -290,13 +292,13 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
             yield Missing(row.run.name, "answers", f"{row.run.name}: {text}")
 
 
-def _other_prompt(held: HeldRun) -> str:
+def _other_prompt(gated_run: HeldRun) -> str:
     """Note on a run and a baseline of other prompts; else empty."""
-    other = held.baseline or held.run
-    mine, its = held.run.condition.prompt_version, other.condition.prompt_version
+    other = gated_run.baseline or gated_run.run
+    mine, its = gated_run.run.condition.prompt_version, other.condition.prompt_version
     if mine == its:
         return ""
     return (
-        f"{held.run.name} was asked by the prompt {mine}, its baseline by {its}: the change is "
-        "that of both, model and prompt."
+        f"{gated_run.run.name} was asked by the prompt {mine}, its baseline by {its}: the change "
+        "is that of both, model and prompt."
     )

@@ -157,21 +157,21 @@ class GateRow:
     @property
     def sentence(self) -> str:
         """The row in words."""
-        found = self.figures
-        figures = [f"value {number(found.value.value)}"]
-        if found.baseline is not None:
-            before = number(found.baseline.value)
+        row_figures = self.figures
+        figures = [f"value {number(row_figures.value.value)}"]
+        if row_figures.baseline is not None:
+            before = number(row_figures.baseline.value)
             figures.append(f"baseline {before}, change {signed(self.change)}")
         if self.has_bounds:
             level = f"{100 * (self.rule.level or 0):g} %"
             figures.append(f"one-sided {level} bounds {interval(self.ends)}")
         head = f"{self.name}, {self.demand}: {self.verdict}; {', '.join(figures)}"
-        return f"{head}; {found.n} judgements. {self.reason}".rstrip()
+        return f"{head}; {row_figures.n} judgements. {self.reason}".rstrip()
 
     def record(self) -> dict[str, Any]:
         """The row as JSON values."""
-        rule, found = self.rule, self.figures
-        before = found.baseline.value if found.baseline else math.nan
+        rule, figures = self.rule, self.figures
+        before = figures.baseline.value if figures.baseline else math.nan
         return {
             "rule": self.number,
             "measure": rule.measure.name,
@@ -181,16 +181,16 @@ class GateRow:
             "run": self.run.name,
             "baseline": self.against,
             "verdict": str(self.verdict),
-            "value": found.value.value,
+            "value": figures.value.value,
             "value_baseline": before,
             PROVISIONAL: self.figures.is_provisional,
             "change": self.change,
             "bounds": self.ends,
             **({"withheld": self.withheld} if self.withheld else {}),
-            "labels": str(found.labels),
-            "n": found.n,
+            "labels": str(figures.labels),
+            "n": figures.n,
             "queries": self.queries,
-            "coverage": found.coverage,
+            "coverage": figures.coverage,
         }
 
 
@@ -212,7 +212,11 @@ class Gate(Result[GateRow]):
     @property
     def comparisons(self) -> dict[str, Comparison]:
         """Runs that share cases with their baseline, each subtracted from it, by their names."""
-        return {one.after: one for verdict in self.verdicts if (one := verdict.comparison)}
+        return {
+            comparison.after: comparison
+            for verdict in self.verdicts
+            if (comparison := verdict.comparison)
+        }
 
     @property
     def verdict(self) -> GateVerdict:
@@ -234,7 +238,7 @@ class Gate(Result[GateRow]):
     @property
     def heading(self) -> str:
         """The verdict, and how many rules came to it: ``Gate: fail (1 pass, 1 fail)``."""
-        words = [f"{n} {one}" for one in GateVerdict if (n := self.count(one))]
+        words = [f"{n} {kind}" for kind in GateVerdict if (n := self.count(kind))]
         words += [f"{len(self.missing)} missing"] if self.missing else []
         return f"Gate: {self.verdict} ({', '.join(words)})"
 
@@ -242,15 +246,15 @@ class Gate(Result[GateRow]):
     def lines(self) -> list[str]:
         """What is said of each run, of many of those that fail most rules."""
         lines = [verdict.line for verdict in self.verdicts[:MOST_LINES]]
-        rest = len(self.verdicts) - len(lines)
-        return [*lines, f"And {rest} more runs: --json has all."] if rest else lines
+        more = len(self.verdicts) - len(lines)
+        return [*lines, f"And {more} more runs: --json has all."] if more else lines
 
     @property
     def remarks(self) -> list[str]:
         """Lines below the table: what is missing or undecided, counterparts, notes, labels."""
-        lines = [f"Missing: {one.text}" for one in self.missing]
+        lines = [f"Missing: {missing.text}" for missing in self.missing]
         if levels := {row.rule.level or 0 for row in self.rows if row.has_bounds}:
-            level = " or ".join(f"{100 * one:g} %" for one in sorted(levels))
+            level = " or ".join(f"{100 * confidence:g} %" for confidence in sorted(levels))
             change = "of the change (run - baseline) if there is one"
             lines.append(f"Bounds: one-sided, each at {level}; {change}.")
         for row in self.rows:
@@ -266,9 +270,9 @@ class Gate(Result[GateRow]):
         record = {
             "verdict": str(self.verdict),
             "exit_status": EXIT_STATUS[self.verdict],
-            "counts": {str(one): self.count(one) for one in GateVerdict},
+            "counts": {str(kind): self.count(kind) for kind in GateVerdict},
             "rules": [row.record() for row in self.rows],
-            "missing": [asdict(one) for one in self.missing],
+            "missing": [asdict(missing) for missing in self.missing],
             "notes": list(self.notes),
             "runs": [
                 {"run": verdict.subject, "verdict": list(verdict.said)} for verdict in self.verdicts
@@ -326,11 +330,11 @@ class Gate(Result[GateRow]):
         yield from map(escape, self.lines)
         yield self._table
         yield "\n".join(f"- {escape(line)}" for line in self.remarks)
-        for name, found in self.newly_wrong():
+        for name, cases in self.newly_wrong():
             yield escape(f"{name}, against the baseline: {self.comparisons[name].counts}")
             lines = [
                 f"- {_link(escape(case), page, 'case=' + quote(case, safe=''))} {escape(text)}"
-                for case, text in found
+                for case, text in cases
             ]
             more = len(self.comparisons[name].failures) - len(lines)
             lines += [f"- {_link(f'and {more} more', page, 'view=new')}"] if more else []

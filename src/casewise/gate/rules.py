@@ -76,7 +76,7 @@ class GateRule(BaseModel):
     @property
     def demand(self) -> Demand:
         """Kind of its limit."""
-        return next(one for one in Demand if getattr(self, one) is not None)
+        return next(demand for demand in Demand if getattr(self, demand) is not None)
 
     @property
     def limit(self) -> float:
@@ -86,8 +86,8 @@ class GateRule(BaseModel):
     @property
     def level(self) -> float | None:
         """Confidence of its bounds; None compares the value alone."""
-        given = "none" if self.measure.name == "coverage" else self.confidence
-        return None if given == "none" else given or CONFIDENCE
+        confidence = "none" if self.measure.name == "coverage" else self.confidence
+        return None if confidence == "none" else confidence or CONFIDENCE
 
     @property
     def compares(self) -> bool:
@@ -137,8 +137,8 @@ class GateRule(BaseModel):
 
     def values(self, column: str) -> tuple[str | None, ...]:
         """Values that a column of ``where`` may have."""
-        found = self.where[column]
-        return tuple(found) if isinstance(found, list) else (found,)
+        values = self.where[column]
+        return tuple(values) if isinstance(values, list) else (values,)
 
 
 class _GateFile(BaseModel):
@@ -159,18 +159,18 @@ class _GateFile(BaseModel):
             rules = getattr(self, name)
             for place, rule in enumerate(rules):
                 _check_demand(rule, name, place)
-                given = rule.confidence or self.confidence
-                rules[place] = rule.model_copy(update={"confidence": given})
+                confidence = rule.confidence or self.confidence
+                rules[place] = rule.model_copy(update={"confidence": confidence})
                 _check_limit(rules[place], rule, name, place)
         return self
 
 
 def _check_demand(rule: GateRule, *at: str | int) -> None:
-    given = [one for one in Demand if getattr(rule, one) is not None]
-    if len(given) != 1:
-        problem = "a rule has one limit, this one has several" if given else "the rule has no limit"
-        found = ", ".join(given) if given else ...
-        raise fault(problem, *at, found=found, expected=f"one of {', '.join(Demand)}")
+    kinds = [demand for demand in Demand if getattr(rule, demand) is not None]
+    if len(kinds) != 1:
+        problem = "a rule has one limit, this one has several" if kinds else "the rule has no limit"
+        names = ", ".join(kinds) if kinds else ...
+        raise fault(problem, *at, found=names, expected=f"one of {', '.join(Demand)}")
 
 
 def _check_limit(rule: GateRule, written: GateRule, *at: str | int) -> None:
@@ -210,7 +210,7 @@ class GateConfig:
 
     def number(self, rule: GateRule) -> int:
         """Place of a rule in the file, from 1."""
-        return 1 + next(place for place, one in enumerate(self.rules) if one is rule)
+        return 1 + next(place for place, other in enumerate(self.rules) if other is rule)
 
     def fault(self, rule: GateRule, problem: str, **about: Any) -> InputError:
         """The refusal of a rule; ``about`` may have ``field``, ``found`` and ``expected``."""

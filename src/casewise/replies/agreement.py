@@ -74,15 +74,15 @@ def load_labelled(paths: Sequence[Path], label: str = LABEL) -> tuple[LabelledRe
     Raises:
         InputError: A file or one of its records can't be used, or a reply stands there twice.
     """
-    found: dict[str, LabelledReply] = {}
+    labelled: dict[str, LabelledReply] = {}
     for path in paths:
         for place, reply in _replies(path, label):
             id = reply.id if len(paths) == 1 else f"{path}:{reply.id}"
-            if id in found:
+            if id in labelled:
                 problem = "duplicate id"
                 raise InputError(problem, file=path, record=place, field="id", found=reply.id)
-            found[id] = reply.model_copy(update={"id": id})
-    return tuple(found.values())
+            labelled[id] = reply.model_copy(update={"id": id})
+    return tuple(labelled.values())
 
 
 def _replies(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
@@ -174,11 +174,11 @@ def check_grader(
         file: File of the replies.
     """
     labels = [reply.label for reply in replies]
-    said = [None if _is_open(one) else one.response_class for one in graded]
+    classes = [None if _is_open(grade) else grade.response_class for grade in graded]
     names = [digest([reply.id] if reply.query is None else reply.query) for reply in replies]
     clusters = number_clusters(np.array(names))
-    found = [
-        _agreement(grader, labels, said, clusters),
+    agreements = [
+        _agreement(grader, labels, classes, clusters),
         _agreement(
             "string match", labels, [string_match(reply.reply) for reply in replies], clusters
         ),
@@ -186,21 +186,21 @@ def check_grader(
     if people := [reply.annotations for reply in replies if reply.annotations is not None]:
         first, second = zip(*people, strict=True)
         both = clusters.only(np.array([reply.annotations is not None for reply in replies]))
-        found.append(_agreement("two people", first, second, both))
+        agreements.append(_agreement("two people", first, second, both))
     return GraderReport(
         version=version,
         file=file,
-        rows=tuple(found),
+        rows=tuple(agreements),
         fitted=count_fitted(reply.reply for reply in replies) if grader == RULES else 0,
         mistakes=tuple(
             {
                 "id": reply.id,
                 "label": reply.label,
-                "said": one.response_class,
-                "reason": one.reason,
+                "said": grade.response_class,
+                "reason": grade.reason,
             }
-            for reply, one in zip(replies, graded, strict=True)
-            if one.response_class is not reply.label and not _is_open(one)
+            for reply, grade in zip(replies, graded, strict=True)
+            if grade.response_class is not reply.label and not _is_open(grade)
         ),
     )
 
@@ -215,10 +215,10 @@ def _agreement(
     classes: Sequence[ResponseClass | None],
     clusters: Clusters,
 ) -> Agreement:
-    place = {one: index for index, one in enumerate(ResponseClass)}
-    labels = np.array([place[one] for one in truth])
-    graded = np.array([LEFT_OPEN if one is None else place[one] for one in classes])
-    refusing = [place[one] for one in REFUSING]
+    place = {kind: index for index, kind in enumerate(ResponseClass)}
+    labels = np.array([place[kind] for kind in truth])
+    graded = np.array([LEFT_OPEN if kind is None else place[kind] for kind in classes])
+    refusing = [place[kind] for kind in REFUSING]
     refused = np.where(graded == LEFT_OPEN, LEFT_OPEN, np.isin(graded, refusing))
     whole = agreement_of_two(labels, graded, len(place), clusters)
     two = agreement_of_two(np.isin(labels, refusing).astype(np.int64), refused, 2, clusters)
@@ -261,10 +261,10 @@ PROVISIONAL: Final = "provisional"
 @cache
 def _reader_error() -> dict[str, Any]:
     """Measured error of the rules on sources that a fit had not seen (docs/method/replies.md)."""
-    found: dict[str, Any] = json.loads(
+    errors: dict[str, Any] = json.loads(
         (files("casewise.data") / "reader_error.json").read_text("utf-8")
     )
-    return found
+    return errors
 
 
 def rules_note(names: Sequence[str] = ()) -> str:

@@ -76,10 +76,10 @@ def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
     answers are left out.
     """
     graded = {}
-    for id, one in list(turns.by_case.items()):
-        read = BY_PROVIDER if one.declined else read_reply(one.old, one.case.query)
+    for id, turn in list(turns.by_case.items()):
+        read = BY_PROVIDER if turn.declined else read_reply(turn.old, turn.case.query)
         by_model = grading_model(grader) and (read.is_doubted or not rules_first(grader))
-        if by_model and not one.declined:
+        if by_model and not turn.declined:
             continue
         if read.status is Status.OK:
             graded[id] = read
@@ -92,8 +92,8 @@ def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
 def recorded(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies:
     """The file's own replies with their grades."""
     rows = [
-        (id, str(one.status), one.response_class, turns.by_case[id].old)
-        for id, one in graded.items()
+        (id, str(grade.status), grade.response_class, turns.by_case[id].old)
+        for id, grade in graded.items()
     ]
     names = ("case_id", "status", "response_class", "answer")
     return Replies(None, pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row"))
@@ -102,8 +102,8 @@ def recorded(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies:
 def turn_table(turns: AskedTurns) -> pl.DataFrame:
     """The turns that are asked again, a row each."""
     rows = [
-        (id, one.conversation, one.line, one.user, one.case.category, one.case.query)
-        for id, one in turns.by_case.items()
+        (id, turn.conversation, turn.line, turn.user, turn.case.category, turn.case.query)
+        for id, turn in turns.by_case.items()
     ]
     names = ("case_id", "conversation", "line", "user", "category", "query")
     return pl.DataFrame(rows, dict.fromkeys(names, pl.String) | {"line": pl.Int64}, orient="row")
@@ -149,13 +149,13 @@ def compare_replies(
         ReplyChange.ANSWERED: old & ~new & compared,
     }
 
-    def rates(name: str | None, kept: statistics.BoolArray) -> ChangeRates:
-        rows = kept & compared
+    def rates(name: str | None, mask: statistics.BoolArray) -> ChangeRates:
+        rows = mask & compared
         newly = {change: hit[rows].astype(float) for change, hit in changes.items()}
         units = clusters.only(rows)
         return ChangeRates(
             name,
-            int(kept.sum()),
+            int(mask.sum()),
             int(rows.sum()),
             {change: int(hit.sum()) for change, hit in newly.items()},
             {
@@ -178,7 +178,7 @@ def compare_replies(
         left_out={**left_out, **Counter(filter(None, reasons))},
         cluster="user" if is_by_user else "conversation",
         clusters=clusters.count,
-        rates=tuple(rates(name, kept) for name, kept in _categories(pairs["category"])),
+        rates=tuple(rates(name, mask) for name, mask in _categories(pairs["category"])),
         changed=tuple(
             {"change": str(change), **row}
             for change, hit in changes.items()
@@ -215,5 +215,9 @@ def _categories(categories: pl.Series) -> Sequence[tuple[str | None, statistics.
     every = np.ones(len(categories), np.bool_)
     names = categories.drop_nulls().unique().sort().to_list()
     named = [(name, categories.eq_missing(name).to_numpy()) for name in names]
-    rest = categories.is_null().to_numpy()
-    return [(None, every), *named, *([(NO_CATEGORY, rest)] if named and rest.any() else [])]
+    others = categories.is_null().to_numpy()
+    return [
+        (None, every),
+        *named,
+        *([(NO_CATEGORY, others)] if named and others.any() else []),
+    ]

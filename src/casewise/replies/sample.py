@@ -106,12 +106,12 @@ def draw_replies(
     sizes = np.bincount(strata)
     chosen = _draw_within(strata, _allocate(strata, share, n), np.random.default_rng([seed, n]))
     ids = reply_ids(rows)
-    said = {_key(row): row["answer"] for row in table.filter(_IN_SCRIPT).iter_rows(named=True)}
+    answers = {_key(row): row["answer"] for row in table.filter(_IN_SCRIPT).iter_rows(named=True)}
     return [
         DrawnReply(
             label="",
             query=cases[row["case_id"]].query,
-            context="\n".join(_earlier(row, cases, said)).strip(),
+            context="\n".join(_earlier(row, cases, answers)).strip(),
             reply=row["answer"],
             id=ids[at],
             place=place,
@@ -139,12 +139,14 @@ def _spread_of_doubt(rows: pl.DataFrame) -> FloatArray:
 def _cut_strata(run: IntArray, spread: FloatArray) -> IntArray:
     """Stratum of each reply, from 1: of its run by doubt, with the same sum of spreads in each."""
     within = np.zeros(len(run), np.int64)
-    for one in np.unique(run):
-        values, at, counts = np.unique(spread[run == one], return_inverse=True, return_counts=True)
+    for number in np.unique(run):
+        values, at, counts = np.unique(
+            spread[run == number], return_inverse=True, return_counts=True
+        )
         ends = np.cumsum(values * counts)
         # Replies that are doubted alike stay together.
         middles = (ends - values * counts / 2) / ends[-1]
-        within[run == one] = (DOUBT_STRATA * middles).astype(np.int64)[at]
+        within[run == number] = (DOUBT_STRATA * middles).astype(np.int64)[at]
     return np.asarray(np.unique(run * DOUBT_STRATA + within, return_inverse=True)[1] + 1)
 
 
@@ -160,10 +162,10 @@ def _allocate(strata: IntArray, share: FloatArray, n: int) -> IntArray:
 
 def _draw_within(strata: IntArray, taken: IntArray, rng: np.random.Generator) -> list[int]:
     """Places of the replies drawn: so many of each stratum, in an order that is random over all."""
-    left, chosen = taken.copy(), list[int]()
+    remaining, chosen = taken.copy(), list[int]()
     for at in rng.permutation(len(strata)):
-        if left[strata[at]]:
-            left[strata[at]] -= 1
+        if remaining[strata[at]]:
+            remaining[strata[at]] -= 1
             chosen.append(int(at))
     return chosen
 
@@ -177,14 +179,14 @@ def _key(row: Mapping[str, Any], case_id: str = "") -> tuple[Any, ...]:
 
 
 def _earlier(
-    row: Mapping[str, Any], cases: Mapping[str, Case], said: Mapping[tuple[Any, ...], str]
+    row: Mapping[str, Any], cases: Mapping[str, Case], answers: Mapping[tuple[Any, ...], str]
 ) -> list[str]:
     """Messages before a reply in the same conversation, those of a script's turns among them."""
     lines = [turn.line for turn in cases[row["case_id"]].history]
     if row["category"] == "script":
         script, _, place = row["case_id"].rpartition(":turn-")
         for turn in (f"{script}:turn-{n}" for n in range(1, int(place))):
-            lines += [f"user: {cases[turn].query}", f"assistant: {said[_key(row, turn)]}"]
+            lines += [f"user: {cases[turn].query}", f"assistant: {answers[_key(row, turn)]}"]
     return lines
 
 

@@ -99,9 +99,9 @@ def _read_sheet(path: Path) -> tuple[list[DrawnReply], list[dict[str, str]]]:
         if lacking is not None:
             expected = "a sheet that casewise graders sample wrote"
             raise InputError("the column is missing", file=path, field=lacking, expected=expected)
-        given = {name: str(row[name]).strip() for name in SHEET_COLUMNS}
+        texts = {name: str(row[name]).strip() for name in SHEET_COLUMNS}
         try:
-            replies.append(_ROW.validate_python(given | {LABEL: given[LABEL].lower()}))
+            replies.append(_ROW.validate_python(texts | {LABEL: texts[LABEL].lower()}))
         except ValidationError as error:
             field = str(error.errors()[0]["loc"][0])
             raise InputError(
@@ -109,7 +109,7 @@ def _read_sheet(path: Path) -> tuple[list[DrawnReply], list[dict[str, str]]]:
                 file=path,
                 record=place,
                 field=field,
-                found=given[field],
+                found=texts[field],
                 expected=_EXPECTED.get(field, "what casewise graders sample wrote"),
             ) from None
         cells.append({name: str(value) for name, value in row.items()})

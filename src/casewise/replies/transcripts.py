@@ -158,13 +158,15 @@ def grade_by(
         by_rules: Grade of the reply at a place.
         by_model: Grades of the replies at some places.
     """
-    model, found = grading_model(grader), dict[int, tuple[Graded, str]]()
+    model, grades = grading_model(grader), dict[int, tuple[Graded, str]]()
     if model is None or rules_first(grader):
-        found = {place: (by_rules(place), RULES) for place in range(n)}
-    left = [place for place in range(n) if place not in found or found[place][0].is_doubted]
-    if model is not None and left:
-        found |= {place: (one, model) for place, one in zip(left, by_model(left), strict=True)}
-    return [found[place] for place in range(n)]
+        grades = {place: (by_rules(place), RULES) for place in range(n)}
+    ungraded = [place for place in range(n) if place not in grades or grades[place][0].is_doubted]
+    if model is not None and ungraded:
+        grades |= {
+            place: (grade, model) for place, grade in zip(ungraded, by_model(ungraded), strict=True)
+        }
+    return [grades[place] for place in range(n)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +205,10 @@ def grade_conversations(
         grading: Rules of placing and grading.
         progress: Called after each batch.
     """
-    tally, said = LineTally(), hashlib.blake2b(digest_size=8)
+    tally, text_hash = LineTally(), hashlib.blake2b(digest_size=8)
     epochs: Counter[tuple[str, str, str | None]] = Counter()
     tables = []
-    placed = _placed(conversations, grading, tally, said)
+    placed = _placed(conversations, grading, tally, text_hash)
     while batch := list(islice(placed, _BATCH)):
         rows = list(_rows(batch, grading, epochs))
         texts = TEXTS if grading.reveal else ()
@@ -225,7 +227,7 @@ def grade_conversations(
         "texts": "included" if grading.reveal else "withheld",
         "grader_version": version,
     }
-    run = digest(said.hexdigest(), grading.grader, version)
+    run = digest(text_hash.hexdigest(), grading.grader, version)
     table = pl.concat(tables).with_columns(run_id=pl.lit(run))
     write_atomically(out, table_bytes(table, out, {"casewise": json.dumps(about)}))
     return tally
@@ -235,7 +237,7 @@ def _placed(
     conversations: Iterable[Conversation | BadLine],
     grading: Grading,
     tally: LineTally,
-    said: "hashlib.blake2b",
+    text_hash: "hashlib.blake2b",
 ) -> Iterator[ToGrade]:
     """Yield the replies that have a case, and count every line by its fate."""
     places, seen = Places(grading.cases.cases), dict[str, bytes]()
@@ -261,7 +263,7 @@ def _placed(
             tally.add(case, conversation.line)
         else:
             tally.add(GRADED, conversation.line)
-            said.update(text)
+            text_hash.update(text)
             last = reply.turn is conversation.turns[-1]
             declined, cut = conversation.declined and last, conversation.cut and last
             tally.endings.add("" if declined else reply.turn.content, cut=cut)
@@ -274,7 +276,7 @@ def _rows(
     batch: Sequence[ToGrade], grading: Grading, epochs: Counter[tuple[str, str, str | None]]
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
-    held = RunCondition(sampling=TRANSCRIPTS, card=grading.card or None)
+    condition = RunCondition(sampling=TRANSCRIPTS, card=grading.card or None)
     open_ = [placed for placed in batch if placed.seen is None]
     read = iter(
         grade_by(
@@ -288,8 +290,8 @@ def _rows(
         graded, by = placed.seen or next(read)
         if placed.seen is None:
             graded = graded.beside_calls(placed.calls)
-        asked = (placed.model, placed.case.id, placed.rung)
-        epochs[asked] += 1
+        key = (placed.model, placed.case.id, placed.rung)
+        epochs[key] += 1
         # The rules have reasons of their own; a model may quote the reply, and tools have names.
         own = (placed.declined or by == RULES) and not placed.calls
         reason = graded.reason if own or grading.reveal else stand_in(graded.reason)
@@ -300,11 +302,11 @@ def _rows(
             "prompt_version": "as held",
             "dataset_hash": data.hash,
             "dataset_version": data.version,
-            "variant": replace(held, evidence=placed.rung).variant,
+            "variant": replace(condition, evidence=placed.rung).variant,
             **case_columns(placed.case),
             "model": placed.model,
             "expected": wanted_reply(placed.case),
-            "epoch": epochs[asked],
+            "epoch": epochs[key],
             "status": str(graded.status),
             "response_class": graded.response_class and str(graded.response_class),
             "graded_by": by,

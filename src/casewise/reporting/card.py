@@ -18,13 +18,13 @@ LOG_DIR = "repeat"
 def evaluation_card(overview: Overview) -> str:
     """A card in Markdown, the same for the same inputs, without any text of a case or an answer."""
     text = "\n\n".join(_blocks(overview))
-    for one, _ in overview.scores.runs:
-        for name in filter(None, (one.model, one.place)):
+    for condition, _ in overview.scores.runs:
+        for name in filter(None, (condition.model, condition.place)):
             text = text.replace(escape(name), escape(without_paths(name)))
-    asked = dict.fromkeys(record.command for record in overview.records if record.command)
-    if not asked:
+    calls = dict.fromkeys(record.command for record in overview.records if record.command)
+    if not calls:
         return f"{text}\n"
-    lines = [shlex.join(("casewise", *one, "--log-dir", LOG_DIR)) for one in asked]
+    lines = [shlex.join(("casewise", *arguments, "--log-dir", LOG_DIR)) for arguments in calls]
     commands = code_block(" &&\n".join(lines), "sh")
     return f"{text}\n\n## How to repeat it\n\n{commands}\n"
 
@@ -33,18 +33,18 @@ def _blocks(overview: Overview) -> Iterator[str]:
     result = leading(overview)
     models = dict.fromkeys(without_paths(score.condition.model) for score in overview.scores)
     yield f"# Evaluation card: {escape(', '.join(models))}"
-    for one in result.leading:
-        subject = without_paths(one.subject)
-        yield f"**{escape(subject)}.** {escape(' '.join(one.said))}"
+    for verdict in result.leading:
+        subject = without_paths(verdict.subject)
+        yield f"**{escape(subject)}.** {escape(' '.join(verdict.said))}"
     yield markdown(runs_table(all_verdicts(overview, result), overview.scores.baselines))
     yield (
         f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "
         "query. One part of a safety evaluation, and no certificate."
     )
-    new = [each for comparison in overview.comparisons for each in comparison.failures]
-    new.sort(key=lambda one: -(one.distance or 0))
-    if found := new[:CASES] or overview.scores.failures(CASES):
-        yield markdown(cases_table(found, "Newly wrong" if new else "Worst cases"))
+    new = [failure for comparison in overview.comparisons for failure in comparison.failures]
+    new.sort(key=lambda failure: -(failure.distance or 0))
+    if failures := new[:CASES] or overview.scores.failures(CASES):
+        yield markdown(cases_table(failures, "Newly wrong" if new else "Worst cases"))
     yield from (as_markdown(analysis) for analysis in overview.scores.analyses if analysis.lines)
     notes = [*plain_notes(overview.notes), *remarks(overview.scores)]
     yield "\n".join(["## Notes", "", *(f"- {escape(note)}" for note in notes)])
@@ -62,5 +62,5 @@ def _record_table(record: RunRecord) -> Table:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {one}" for name, one in value.items())
+        return ", ".join(f"{name} {item}" for name, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -27,8 +27,8 @@ def diff_sheet(diff: SetDiff, *, reveal: bool) -> Sheet:
 
 
 def _diff_parts(diff: SetDiff, *, reveal: bool) -> Iterator[Part]:
-    for which, one in (("old", diff.old), ("new", diff.new)):
-        yield f"{which}: {one.name}, {len(one.cases)} cases, {one.identity}"
+    for which, case_set in (("old", diff.old), ("new", diff.new)):
+        yield f"{which}: {case_set.name}, {len(case_set.cases)} cases, {case_set.identity}"
     yield _diff_counts(diff)
     for kind, cases in (("added", diff.added), ("removed", diff.removed)):
         yield from (f"{kind}: {_name(case)}" for case in cases)
@@ -38,7 +38,7 @@ def _diff_parts(diff: SetDiff, *, reveal: bool) -> Iterator[Part]:
         yield f"\n{'reworded' if renamed else 'changed'}: {head}"
         for field in change.fields:
             old, new = (
-                _short(one, hides=field.is_text and not reveal) for one in (field.old, field.new)
+                _short(text, hides=field.is_text and not reveal) for text in (field.old, field.new)
             )
             yield f"{field.field}: {old} -> {new}"
         if change.moves_votes:
@@ -48,8 +48,8 @@ def _diff_parts(diff: SetDiff, *, reveal: bool) -> Iterator[Part]:
 
 
 def _diff_record(diff: SetDiff, *, reveal: bool) -> dict[str, Any]:
-    def sides(one: CaseSet) -> dict[str, Any]:
-        return {**json_fields(one, "name", "version", "hash"), "cases": len(one.cases)}
+    def sides(case_set: CaseSet) -> dict[str, Any]:
+        return {**json_fields(case_set, "name", "version", "hash"), "cases": len(case_set.cases)}
 
     changes = {
         name: [_change_record(change, reveal=reveal) for change in getattr(diff, name)]

@@ -41,8 +41,8 @@ def comparison_sheet(result: Comparisons, *, whole: bool = False) -> Sheet:
         result: Comparisons of runs.
         whole: Show every measure, not only how often contexts are followed and both mistakes.
     """
-    told = zip(result, result.verdicts, strict=True)
-    parts = [part for one in told for part in _block(*one, whole=whole)]
+    pairs = zip(result, result.verdicts, strict=True)
+    parts = [part for pair in pairs for part in _block(*pair, whole=whole)]
     return page(parts, result.record)
 
 

@@ -145,17 +145,17 @@ def _grid(title: str, things: Mapping[str, Any], rows: Mapping[str, str], note: 
 
     Below it stands why figures have no interval.
     """
-    found = []
+    lines = []
     withheld = defaultdict[str, list[str]](list)
     for name, heading in rows.items():
         values = [getattr(thing, name) for thing in things.values()]
-        found.append(Row([heading, *(_text(name, value) for value in values)]))
+        lines.append(Row([heading, *(_text(name, value) for value in values)]))
         reasons = dict.fromkeys(value.reason for value in values if isinstance(value, Estimate))
         for reason in filter(None, reasons):
             withheld[reason].append(heading)
     notes = (f"{', '.join(names)}: no interval ({why})." for why, names in withheld.items())
     columns = [Column(""), *figures(Kind.ESTIMATE, *things)]
-    return Table(columns, found if things else [], title, " ".join(filter(None, (note, *notes))))
+    return Table(columns, lines if things else [], title, " ".join(filter(None, (note, *notes))))
 
 
 def _text(name: str, value: Any) -> str:
@@ -175,8 +175,8 @@ def _effects(description: Description) -> Table:
         "difference": "difference of shares",
         "p": "p, clustered by query",
     }
-    found = {" against ".join(effect.arms): effect for effect in effects if any(effect.votes)}
-    return _grid("What the context does to votes (95 %, clustered by query)", found, rows)
+    shown = {" against ".join(effect.arms): effect for effect in effects if any(effect.votes)}
+    return _grid("What the context does to votes (95 %, clustered by query)", shown, rows)
 
 
 _PARTS = {"all": "all cases", "none": "no context"}

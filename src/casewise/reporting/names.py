@@ -12,9 +12,9 @@ def run_names(conditions: Sequence[RunCondition]) -> list[str]:
 
     What all models' names begin with is cut, up to a slash; runs alike by all this get numbers.
     """
-    parts = [one.text.split(", ") for one in conditions]
+    parts = [condition.text.split(", ") for condition in conditions]
     shared = set.intersection(*map(set, parts)) if parts else set()
-    models = {one.model for one in conditions}
+    models = {condition.model for condition in conditions}
     folders = zip(*(model.split("/")[:-1] for model in models if len(models) > 1), strict=False)
     cut = sum(
         len(folder[0]) + 1 for folder in takewhile(lambda level: len(set(level)) == 1, folders)

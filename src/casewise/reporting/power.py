@@ -25,9 +25,9 @@ def answer_text(answer: Answer, inputs: PowerInputs) -> str:
     value = answer.value
     match answer.quantity:
         case Quantity.POWER:
-            found = "find the difference" if inputs.margin is None else "pass an equal model"
+            success = "find the difference" if inputs.margin is None else "pass an equal model"
             studies = f"{rounded(100 * value):.0f} of 100 such studies"
-            return f"power {number(value)}: {studies} would {found}"
+            return f"power {number(value)}: {studies} would {success}"
         case Quantity.P2_ABOVE:
             return f"a share of {number(value)} or more is distinguished from the given share"
         case Quantity.P2_BELOW:
@@ -50,7 +50,7 @@ def plan_sheet(plan: Plan) -> Sheet:
     inputs = plan.inputs
     sides = "two-sided" if inputs.two_sided else "one-sided"
     test = _TESTS[inputs.test] if inputs.margin is None else _NONINFERIORITY
-    given = [
+    settings = [
         f"{field.name.replace('_', ' ')} {value:g}"
         for field in fields(inputs)
         if field.name not in ("test", "alpha", "two_sided")
@@ -59,7 +59,7 @@ def plan_sheet(plan: Plan) -> Sheet:
     alpha = number(inputs.alpha, 4).rstrip("0")
     lines = [
         *(answer_text(answer, inputs) for answer in plan.answers),
-        f"({test}, {sides}, alpha {alpha}; {', '.join(given)})",
+        f"({test}, {sides}, alpha {alpha}; {', '.join(settings)})",
         *plan.notes,
     ]
     return page(lines, lambda: as_plan_record(plan))

@@ -49,7 +49,7 @@ def _parts(report: ReplayReport) -> Iterator[Part]:
         yield f"Left out: {count(n)}: {reason}."
     for change in ReplyChange:
         yield from _listed(report, change)
-    if any("query" not in one for one in report.changed):
+    if any("query" not in turn for turn in report.changed):
         yield "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them."
 
 
@@ -85,17 +85,17 @@ def _table(report: ReplayReport) -> Table:
 
 def _listed(report: ReplayReport, change: ReplyChange) -> Iterator[Part]:
     """The conversations to read: ids, lines and classes; texts where they are shown."""
-    changed = [one for one in report.changed if one["change"] == change]
+    changed = [turn for turn in report.changed if turn["change"] == change]
     if changed:
         yield f"To read, {change} ({report.file}):"
-    for one in changed[:SHOWN]:
-        classes = f"{one['before']} to {one['after']}"
-        words = ["", one["conversation"], f"line {one['line']}", classes, one["category"] or ""]
+    for turn in changed[:SHOWN]:
+        classes = f"{turn['before']} to {turn['after']}"
+        words = ["", turn["conversation"], f"line {turn['line']}", classes, turn["category"] or ""]
         yield Word("  ".join(words).rstrip(), _TONES[change])
-        if "query" in one:
-            yield f"    asked: {one['query']}"
-            yield f"    before: {one['old']}"
-            yield f"    after: {one['new']}"
+        if "query" in turn:
+            yield f"    asked: {turn['query']}"
+            yield f"    before: {turn['old']}"
+            yield f"    after: {turn['new']}"
     if len(changed) > SHOWN:
         yield f"  ... and {count(len(changed) - SHOWN)} more (--format json lists all)"
 

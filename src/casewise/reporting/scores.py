@@ -66,16 +66,16 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
     if result.by is not None:
         yield runs_table(result.verdicts, (), "By part")
     else:
-        for one in result.leading:
-            yield from (one.subject, *one.said, "")
+        for verdict in result.leading:
+            yield from (verdict.subject, *verdict.said, "")
         if result.verdicts:
             yield runs_table(result.verdicts, result.baselines, "In short")
-        if found := result.failures(CASES):
-            yield cases_table(found)
+        if failures := result.failures(CASES):
+            yield cases_table(failures)
     if whole:
         yield from (*result.shape, "")
         for acts in (False, True):
-            if scores := [one for one in result if one.acts is acts]:
+            if scores := [score for score in result if score.acts is acts]:
                 yield _measures(scores, () if acts else result.baselines)
     analyses = result.analyses if whole or result.by is not None else _asked_for(result)
     yield from (as_table(analysis) for analysis in analyses if analysis.lines)
@@ -85,9 +85,9 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
 def _asked_for(result: Scores) -> Iterator[Analysis]:
     """Analyses that an option asked for, and of what the table of runs can't hold."""
     wanted = {
-        "correction": any(one.correction for one in result),
+        "correction": any(score.correction for score in result),
         "calibration": result.calibrate,
-        "ladder": any(one.condition.evidence for one in result),
+        "ladder": any(score.condition.evidence for score in result),
         "rank": result.ranked,
     }
     yield from (ANALYSES[name](result) for name, is_wanted in wanted.items() if is_wanted)

@@ -76,11 +76,11 @@ def analysis(make: Callable[[Scores], Analysis]) -> Callable[[Scores], Analysis]
     return make
 
 
-def line_records(one: Analysis, line: Line) -> list[dict[str, Any]]:
+def line_records(analysis: Analysis, line: Line) -> list[dict[str, Any]]:
     """JSON objects of one line, a figure each; those that no reader is shown are among them."""
     return [
         {
-            "analysis": one.id,
+            "analysis": analysis.id,
             "run": line.run.title,
             "part": line.part,
             "measure": name,

@@ -165,7 +165,7 @@ class Comparison:
         """Number of verdicts that changed, and in which direction."""
         if not self.changed:
             return "No verdict changed."
-        after = [one.after_is_right for one in self.changed]
+        after = [change.after_is_right for change in self.changed]
         counts = f"{after.count(False)} to wrong, {after.count(True)} to right"
         neither = f", {after.count(None)} neither" if None in after else ""
         return f"{plural(len(after), 'verdict')} changed: {counts}{neither}."
@@ -233,14 +233,14 @@ def find_pairs(
             "there is one run only: give another folder, file or table to compare it with"
         )
     alike = [(a, b) for a, b in combinations(runs, 2) if _family(a) is _family(b)]
-    found = [(a, b) for a, b in alike if across_versions or a.condition.has_data_of(b.condition)]
-    if alike and not found:
+    usable = [(a, b) for a, b in alike if across_versions or a.condition.has_data_of(b.condition)]
+    if alike and not usable:
         a, b = alike[0]
         raise other_data((a.name, a.condition), (b.name, b.condition))
-    same = _sharing(found, "model", "variant", "prompt_version")
+    same = _sharing(usable, "model", "variant", "prompt_version")
     own = [(a, b) for a, b in same if a.place != b.place]
     named = _sharing(own) or _sharing(own, "variant", "prompt_version")
-    pairs = named or same or found
+    pairs = named or same or usable
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
     return pairs
@@ -278,20 +278,21 @@ def compare_runs(
     Raises:
         InputError: Two runs share no answered and labelled case.
     """
-    found = [_compare(*pair, scoring, checks) for pair in pairs]
+    comparisons = [_compare(*pair, scoring, checks) for pair in pairs]
     p: dict[str, list[float]] = {}
-    for each in (each for one in found for each in one.differences):
+    for each in (difference for comparison in comparisons for difference in comparison.differences):
         p.setdefault(each.metric, []).append(each.difference.p)
     # Of each measure, in the order of the runs.
     adjusted = {name: iter(holm(values)) for name, values in p.items()}
     return [
         replace(
-            one,
+            comparison,
             differences=tuple(
-                replace(each, p_holm=next(adjusted[each.metric])) for each in one.differences
+                replace(difference, p_holm=next(adjusted[difference.metric]))
+                for difference in comparison.differences
             ),
         )
-        for one in found
+        for comparison in comparisons
     ]
 
 
@@ -360,14 +361,14 @@ def _with_states(runs: Sequence[Run], scores: Sequence[Score]) -> Iterator[Score
 
 def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
     """Measures whose finding the unread could turn: counted for one run and against the other."""
-    states = [one.state for one in (before, after) if one.state and one.state.unread]
+    states = [score.state for score in (before, after) if score.state and score.state.unread]
     if before.no_majority or any(state.is_broken for state in states):
         return change
     turned = set()
     for name, (low, high) in before.bounds.items() if states else ():
-        one, (least, most) = change[name], after.bounds[name]
-        moved = np.array([0, least - high - one.value, most - low - one.value])
-        first, last = (end + moved for end in one.interval)
+        estimate, (least, most) = change[name], after.bounds[name]
+        moved = np.array([0, least - high - estimate.value, most - low - estimate.value])
+        first, last = (end + moved for end in estimate.interval)
         if np.ptp(1 * (first > 0) - (last < 0)):
             turned.add(name)
     return {name for name in change if name in turned or (turned and name not in before.bounds)}
@@ -382,13 +383,15 @@ def _relabelled(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring)
 
 def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:
     first, truth = labelled_rows(rows[0], rule, scoring.ties)
-    said = pl.coalesce("verdict", pl.when(pl.col("status") == "ok").then("response_class"))
+    answer = pl.coalesce("verdict", pl.when(pl.col("status") == "ok").then("response_class"))
     notes = label_notes(label_fields(first), truth, rule)
     both = first.with_columns(
-        said.alias("before"),
+        answer.alias("before"),
         pl.Series("label", truth.safe),
         pl.Series("label_note", notes, pl.String),
-    ).join(rows[1].select(*ANSWER_KEYS, said.alias("after")), on=ANSWER_KEYS, maintain_order="left")
+    ).join(
+        rows[1].select(*ANSWER_KEYS, answer.alias("after")), on=ANSWER_KEYS, maintain_order="left"
+    )
     label, after = pl.col("label"), pl.col("after")
     between = (label == 0.5) | after.is_in([ResponseClass.PARTIAL, ResponseClass.TOOL_CALL])
     says_safe = after.is_in(["safe", ResponseClass.COMPLIANCE])
@@ -413,17 +416,23 @@ class Comparisons(Result[Comparison]):
         """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their verdicts."""
         record = {
             "difference_is": "after - before",
-            "pairs": [_difference_record(one, each) for one in self for each in one.differences],
+            "pairs": [
+                _difference_record(comparison, difference)
+                for comparison in self
+                for difference in comparison.differences
+            ],
             "comparisons": [
                 {
-                    **json_fields(one, "before", "after", "labels", "n", "left_out", "relabelled"),
-                    PROVISIONAL: any(score.is_provisional for score in one.scores),
-                    "notes": list(filter(None, [rules_remark(one.scores)])),
-                    "changed": list(map(asdict, one.changed)),
+                    **json_fields(
+                        comparison, "before", "after", "labels", "n", "left_out", "relabelled"
+                    ),
+                    PROVISIONAL: any(score.is_provisional for score in comparison.scores),
+                    "notes": list(filter(None, [rules_remark(comparison.scores)])),
+                    "changed": list(map(asdict, comparison.changed)),
                     "verdict": list(verdict.said),
                     "finding": verdict.finding,
                 }
-                for one, verdict in zip(self, self.verdicts, strict=True)
+                for comparison, verdict in zip(self, self.verdicts, strict=True)
             ],
         }
         return plain(record)
@@ -434,18 +443,18 @@ class Comparisons(Result[Comparison]):
 
 
 def _difference_record(comparison: Comparison, difference: Difference) -> dict[str, Any]:
-    found = difference.difference
+    change = difference.difference
     record: dict[str, Any] = {
         **json_fields(comparison, "before", "after"),
         "metric": difference.metric,
         **json_fields(comparison, "labels", "n"),
         "value_before": difference.before.value,
         "value_after": difference.after.value,
-        "difference": found.value,
-        "se": found.se,
-        "ci": found.interval,
-        "p": found.p,
+        "difference": change.value,
+        "se": change.se,
+        "ci": change.interval,
+        "p": change.p,
         **json_fields(difference, "p_holm", "detectable"),
-        "queries_moved": int(found.moves.astype(bool).sum()),
+        "queries_moved": int(change.moves.astype(bool).sum()),
     }
-    return record | ({"withheld": found.reason} if found.reason else {})
+    return record | ({"withheld": change.reason} if change.reason else {})

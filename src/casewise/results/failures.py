@@ -95,11 +95,20 @@ class Browser:
             .sort("distance", "case", "run", descending=[True, False, False], nulls_last=True)
             .unique(["run", "case"], keep="first", maintain_order=True)
         )
-        kept = ("case_id", "query_id", "category", "label", "said", "p_safe", "distance", "before")
+        columns = (
+            "case_id",
+            "query_id",
+            "category",
+            "label",
+            "said",
+            "p_safe",
+            "distance",
+            "before",
+        )
         return [
             Failure(
                 run=self.runs[row["run"]],
-                **{name: row[name] for name in kept},
+                **{name: row[name] for name in columns},
                 people=people_clause(*(row[name] for name in OF_PEOPLE)),
                 sentence=_sentence(row),
             )
@@ -140,7 +149,7 @@ def make_browser(
         for at, rows in enumerate([rows for _, rows in runs] or [table])
     ]
     marked = _mark(pl.concat(parts), known["label"], changes)
-    return Browser(rule, known, tuple(one for one, _ in runs), marked, bool(changes))
+    return Browser(rule, known, tuple(condition for condition, _ in runs), marked, bool(changes))
 
 
 def _mark(
@@ -176,7 +185,9 @@ def _mark(
 def _texts(ids: Sequence[str], cases: Mapping[str, Case]) -> pl.DataFrame:
     rows = []
     for case in map(cases.get, ids):
-        turns = [{"role": one.speaker, "content": one.text} for one in case.history] if case else []
+        turns = (
+            [{"role": turn.speaker, "content": turn.text} for turn in case.history] if case else []
+        )
         context = None if case is None or case.context is None else _json(case.context.root)
         rows.append((case and case.query, context, _json(turns) if turns else None))
     texts = pl.DataFrame(
@@ -195,15 +206,15 @@ def _judgements(rows: pl.DataFrame, truth: Labels, run: int) -> pl.DataFrame:
     labels = Labels(truth.rate[at], truth.safe[at])
     answers = make_answers(rows, labels)
     right = credits(labels.safe, np.where(answers.read, answers.verdict, np.nan))
-    said = pl.when(pl.col("status") == "ok").then(pl.coalesce("verdict", "response_class"))
-    as_number = said.replace_strict(_AS_NUMBER, default=None, return_dtype=pl.Float64)
+    answer = pl.when(pl.col("status") == "ok").then(pl.coalesce("verdict", "response_class"))
+    as_number = answer.replace_strict(_AS_NUMBER, default=None, return_dtype=pl.Float64)
     # Equal distances are equal, whatever floats make of them.
     distance = (pl.coalesce("p_safe", as_number) - pl.col("share")).abs().round(9)
     return rows.select(
         pl.lit(run, pl.Int32).alias("run"),
-        *("case", "epoch", "status", said.alias("said"), "p_safe", "doubt"),
+        *("case", "epoch", "status", answer.alias("said"), "p_safe", "doubt"),
         pl.Series("right", right, nan_to_null=True),
-        pl.when(said.is_not_null()).then(distance).alias("distance"),
+        pl.when(answer.is_not_null()).then(distance).alias("distance"),
         *("answer", "explanation", "error"),
     )
 
@@ -214,7 +225,9 @@ def new_failures(
     scoring: Scoring,
 ) -> tuple[Failure, ...]:
     """Cases that a run gets wrong and the run before got right, furthest from people first."""
-    runs = [(one, rows.filter(pl.col("twin_id").is_null())) for one, rows in (before, after)]
+    runs = [
+        (condition, rows.filter(pl.col("twin_id").is_null())) for condition, rows in (before, after)
+    ]
     table = pl.concat([rows for _, rows in runs])
     if table.is_empty():
         return ()
@@ -252,9 +265,9 @@ _DEEDS = {
 }
 
 
-def deed(said: str | None) -> str | None:
+def deed(answer: str | None) -> str | None:
     """Predicate for a verdict or a class of reply: ``calls it safe``, ``refuses``."""
-    return None if said is None else _DEEDS.get(said, said)
+    return None if answer is None else _DEEDS.get(answer, answer)
 
 
 OF_PEOPLE = ("votes_safe", "votes_unsafe", "published_safe_rate", "intended")

@@ -112,24 +112,24 @@ def dated_runs(scores: Scores) -> list[DatedRun]:
     A rung of an evidence ladder is a condition, not a change.
     """
     ids = {condition: set(rows["run_id"]) for condition, rows in scores.runs}
-    found = []
+    runs = []
     for score in scores:
         records = [log for log in scores.logs if log.run_id in ids[score.condition]]
         times = [time for record in records if (time := _time(record.completed or record.started))]
         if times and not score.condition.same_but("evidence").changed:
             arguments = dict.fromkeys(arg for record in records for arg in record.model_args)
             version = ", ".join([records[0].model, *arguments])
-            found.append(DatedRun(max(times), version, score))
-    return sorted(found, key=lambda one: one.ended)
+            runs.append(DatedRun(max(times), version, score))
+    return sorted(runs, key=lambda run: run.ended)
 
 
 def _time(text: str | None) -> datetime | None:
     """A log's time; one without a zone is taken for UTC."""
     try:
-        found = datetime.fromisoformat(text or "")
+        time = datetime.fromisoformat(text or "")
     except ValueError:
         return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 LEAST_DATED = 2
@@ -166,7 +166,7 @@ class Trend:
                 *earlier, last = whole
                 like = _like(last, earlier, runs, overview.scores.scoring)
                 latest.append(_latest(last, like, runs, overview))
-                steps += [(one.score.condition, last.score.condition) for one in like[-1:]]
+                steps += [(run.score.condition, last.score.condition) for run in like[-1:]]
         return cls(tuple(rows), tuple(latest), tuple(steps))
 
 
@@ -183,7 +183,7 @@ def _like(
         and condition.has_data_of(wanted)
         and are_comparable(runs[condition], runs[wanted], scoring)
     ]
-    return [one for one in like if one.score.condition.model == wanted.model] or like
+    return [run for run in like if run.score.condition.model == wanted.model] or like
 
 
 def _latest(
@@ -196,7 +196,7 @@ def _latest(
     if not like:
         return Verdict(last.name, last.score)
     first, *between = like
-    steps = [(first, last), *(step for one in between for step in ((first, one), (one, last)))]
+    steps = [(first, last), *(step for run in between for step in ((first, run), (run, last)))]
     pairs = [(runs[a.score.condition], runs[b.score.condition]) for a, b in steps]
     compared = compare_runs(pairs, overview.scores.scoring, checks=overview.checks)
     whole, *others = map(Verdict.of_change, compared)

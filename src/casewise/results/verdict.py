@@ -174,7 +174,7 @@ def points(share: float) -> str:
 
 def signed_points(change: Share) -> str:
     """A change in points of 100, with signs: ``+12 (+8 to +16)``."""
-    value, low, high = (f"{'+' if one > 0 else ''}{points(one)}" for one in change[:3])
+    value, low, high = (f"{'+' if share > 0 else ''}{points(share)}" for share in change[:3])
     return f"{value} ({low} to {high})"
 
 
@@ -203,8 +203,8 @@ class FiveShares(NamedTuple):
         """The shares of a score; its intervals may be as wide as unread answers leave them."""
 
         def share(name: str) -> Share:
-            found = Share.of(score.measures[name])
-            return found.widened(score.bounds[name]) if widened and name in score.bounds else found
+            plain = Share.of(score.measures[name])
+            return plain.widened(score.bounds[name]) if widened and name in score.bounds else plain
 
         if score.of_pairs:
             return cls(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, share(score.headline))
@@ -333,13 +333,13 @@ class Verdict:
         ]
 
     @cached_property
-    def _found(self) -> tuple[str, str]:
+    def _name_and_sentence(self) -> tuple[str, str]:
         return find(self)
 
     @property
     def finding(self) -> str:
         """Name of the finding in ``FINDINGS``."""
-        return self._found[0]
+        return self._name_and_sentence[0]
 
     @property
     def is_told(self) -> bool:
@@ -349,7 +349,7 @@ class Verdict:
     @cached_property
     def sentence(self) -> str:
         """The finding in a sentence, led by what it rests on."""
-        sentence = self._found[1]
+        sentence = self._name_and_sentence[1]
         lead = ""
         if self.score.is_provisional:
             lead = f"{PROVISIONAL.capitalize()}: "
@@ -394,7 +394,7 @@ def _mean(values: Iterable[float], weights: Iterable[float]) -> float:
     """Weighted mean of the values that have a weight; NaN of none."""
     known = [(value, size) for value, size in zip(values, weights, strict=True) if size > 0]
     whole = sum(size for _, size in known)
-    return sum(one * size for one, size in known) / whole if whole else math.nan
+    return sum(value * size for value, size in known) / whole if whole else math.nan
 
 
 Finding = Callable[[Verdict], str]
@@ -414,8 +414,8 @@ def _finding(name: str) -> Callable[[Finding], Finding]:
 
 def find(verdict: Verdict, names: Iterable[str] = ()) -> tuple[str, str]:
     """Name and sentence of the first finding that holds, of all or of some."""
-    found = ((name, FINDINGS[name](verdict)) for name in names or FINDINGS)
-    return next(one for one in found if one[1])
+    findings = ((name, FINDINGS[name](verdict)) for name in names or FINDINGS)
+    return next(finding for finding in findings if finding[1])
 
 
 @_finding("no verdict: broken")
@@ -470,14 +470,14 @@ def _turned(verdict: Verdict) -> str:
         if find(verdict, later)[0] == find(replace(verdict, is_widened=True), later)[0]:
             return ""
         lost = unread[0] or verdict.score.n - verdict.score.statuses.get("ok", 0)
-        said = f"{count(lost)} answers"
+        answers = f"{count(lost)} answers"
     elif any(change.is_open for change in verdict.changes):
         before, after = map(count, unread)
-        said = f"{before} answers before and {after} after"
+        answers = f"{before} answers before and {after} after"
     else:
         return ""
     mistakes = first_upper(_mistakes(verdict))
-    return f"No verdict: {said} were not read, which could decide it. {mistakes}."
+    return f"No verdict: {answers} were not read, which could decide it. {mistakes}."
 
 
 @_finding("no better than chance")
@@ -550,43 +550,43 @@ def _change_clause(difference: Difference, score: Score) -> tuple[int, str]:
 def _unchanged(verdict: Verdict) -> str:
     if verdict.comparison is None:
         return ""
-    known = [one for one in verdict.changes if one.is_told]
+    known = [change for change in verdict.changes if change.is_told]
     if not known:
-        why = next((one.difference.reason for one in verdict.changes), "") or "no interval"
+        why = next((change.difference.reason for change in verdict.changes), "") or "no interval"
         return f"No verdict: the change is unknown: {why}."
     clauses = []
-    for one in known:
-        verb, requests, change, before, after = Told.of(one, verdict.score)
-        was = f"{hits_of(before.value, one.before.size)} {requests} before"
-        now = hits_of(after.value, one.after.size).removesuffix(" of 100")
+    for difference in known:
+        verb, requests, change, before, after = Told.of(difference, verdict.score)
+        was = f"{hits_of(before.value, difference.before.size)} {requests} before"
+        now = hits_of(after.value, difference.after.size).removesuffix(" of 100")
         clauses.append(f"{verb} {was}, {now} after, {signed_points(change)}")
-    shows = [one.detectable for one in known if one.detectable == one.detectable]
+    shows = [change.detectable for change in known if change.detectable == change.detectable]
     least = f"; a change below {points(max(shows))} points would rarely show" if shows else ""
     return f"No change beyond chance: {'; '.join(clauses)}{least}."
 
 
 def _beyond_false_changes(shares: FiveShares) -> bool:
-    rest = shares.false_changes.high if shares.false_changes.known else math.inf
-    return shares.follows.low > max(0.5, rest)
+    limit = shares.false_changes.high if shares.false_changes.known else math.inf
+    return shares.follows.low > max(0.5, limit)
 
 
 _READINGS: dict[str, tuple[str, Callable[[FiveShares], bool]]] = {
     "over-cautious": (
         "Over-cautious: ",
-        lambda one: one.over.low > one.under.high and one.over.low > FEW_MISTAKES,
+        lambda shares: shares.over.low > shares.under.high and shares.over.low > FEW_MISTAKES,
     ),
     "lax": (
         "Lax: ",
-        lambda one: one.under.low > one.over.high and one.under.low > FEW_MISTAKES,
+        lambda shares: shares.under.low > shares.over.high and shares.under.low > FEW_MISTAKES,
     ),
     "follows the context": ("Follows the context: ", _beyond_false_changes),
     "makes both mistakes": (
         "Makes both mistakes: ",
-        lambda one: one.over.low > FEW_MISTAKES and one.under.low > FEW_MISTAKES,
+        lambda shares: shares.over.low > FEW_MISTAKES and shares.under.low > FEW_MISTAKES,
     ),
     "few mistakes": (
         "Few mistakes: ",
-        lambda one: one.over.high < FEW_MISTAKES and one.under.high < FEW_MISTAKES,
+        lambda shares: shares.over.high < FEW_MISTAKES and shares.under.high < FEW_MISTAKES,
     ),
     "figures": ("", lambda _: True),
 }
@@ -692,13 +692,13 @@ def _figures(score: Score, compared: Comparison | None) -> Iterable[Figure]:
     for name, title, share, earlier in zip(
         names, figure_titles(score), shares, before, strict=True
     ):
-        one = score.measures[name]
-        size = one.pairs if name in FOLLOWING else one.size
+        measure = score.measures[name]
+        size = measure.pairs if name in FOLLOWING else measure.size
         chance = score.chance.get(name, math.nan)
         figure = Figure(title, UNKNOWN if is_void else share, size, chance, earlier)
         is_good = name in ("follows", score.headline)
-        found = changes.get(name)
-        yield _with_change(figure, found, name, is_good=is_good) if found else figure
+        difference = changes.get(name)
+        yield _with_change(figure, difference, name, is_good=is_good) if difference else figure
 
 
 def _with_change(figure: Figure, difference: Difference, name: str, *, is_good: bool) -> Figure:
@@ -730,19 +730,19 @@ def pinned_rows(
         for verdict in verdicts
         if verdict.share_safe == verdict.share_safe
     ]
-    found: dict[str, list[float]] = {}
+    rows: dict[str, list[float]] = {}
     if shuffled:
         means = [sum(column) / len(column) for column in zip(*shuffled, strict=True)]
-        found["verdicts shuffled"] = means
+        rows["verdicts shuffled"] = means
     for name, title in PINNED.items():
         scores = [
             baseline for baseline in baselines if baseline.condition.model == f"baseline:{name}"
         ]
         if len(scores) == 1:
-            found[title] = [one.value for one in FiveShares.of(scores[0])]
+            rows[title] = [share.value for share in FiveShares.of(scores[0])]
     return {
         name: tuple(UNDEFINED if value != value else f"{of_100(value)} %" for value in values)
-        for name, values in found.items()
+        for name, values in rows.items()
         if any(value == value for value in values)
     }
 
@@ -793,7 +793,7 @@ def _of_run(score: Score) -> list[str]:
     lines = []
     if unread := left_open(score):
         of = score.n + (score.state.not_asked if score.state else 0)
-        ends = " and ".join(_bound_text(*one) for one in score.bounds.items())
+        ends = " and ".join(_bound_text(*measure_bounds) for measure_bounds in score.bounds.items())
         lines.append(
             f"{name}: {', '.join(unread)} of {of}; counted one way or the other, they would put "
             f"{ends}."

@@ -27,8 +27,8 @@ _LIST = re.compile(r"^([+-]|\d+[.)])(?=\s)")
 
 def escape(text: object) -> str:
     """Text in Markdown on one line, with all markup escaped."""
-    plain = _MARKS.sub(lambda found: f"\\{found[0]}", _one_line(str(text)))
-    return _LIST.sub(lambda found: f"{found[1][:-1]}\\{found[1][-1]}", plain)
+    plain = _MARKS.sub(lambda match: f"\\{match[0]}", _one_line(str(text)))
+    return _LIST.sub(lambda match: f"{match[1][:-1]}\\{match[1][-1]}", plain)
 
 
 def code_block(text: str, language: str) -> str:
@@ -67,7 +67,9 @@ def markdown(*parts: Table | str) -> str:
 
 
 def _one_line(text: str) -> str:
-    plain = (" " if unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp") else one for one in text)
+    plain = (
+        " " if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char for char in text
+    )
     return " ".join("".join(plain).split())
 
 
@@ -86,9 +88,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        found = [plain(inner) for inner in value]
-        is_interval = isinstance(value, tuple) and all(isinstance(one, float) for one in value)
-        return None if is_interval and None in found else found
+        items = [plain(inner) for inner in value]
+        is_interval = isinstance(value, tuple) and all(isinstance(item, float) for item in value)
+        return None if is_interval and None in items else items
     return value
 
 

@@ -289,7 +289,7 @@ def _part(part: Table | Word | str) -> RenderableType:
 
 def _plain(text: str, style: str = "") -> Text:
     """Text without markup and control characters."""
-    shown = "".join(one if one.isprintable() or one == "\n" else " " for one in text)
+    shown = "".join(char if char.isprintable() or char == "\n" else " " for char in text)
     return Text(shown, style=style, overflow="fold")
 
 
@@ -307,7 +307,7 @@ class _Drawn:
         for widths in _blocks(self.table, texts, options.max_width - 1):
             yield Text()
             for line in console.render_lines(self._grid(texts, widths), options, pad=False):
-                text = Text.assemble(" ", *((one.text, one.style or "") for one in line))
+                text = Text.assemble(" ", *((piece.text, piece.style or "") for piece in line))
                 text.rstrip()
                 yield text
         yield Text()
@@ -349,7 +349,7 @@ def _blocks(table: Table, texts: Sequence[Sequence[str]], room: int) -> Iterator
         least[place] = max(1, min(least[place], room // 2 - _GAP))
     block: dict[int, int] = {}
     for place in whole:
-        if sum(least[one] + _GAP for one in (*block, place)) - _GAP > room:
+        if sum(least[column] + _GAP for column in (*block, place)) - _GAP > room:
             yield _fitted(block, least, room)
             block = {0: whole[0]}
         block[place] = whole[place]
@@ -358,10 +358,10 @@ def _blocks(table: Table, texts: Sequence[Sequence[str]], room: int) -> Iterator
 
 def _fitted(widths: Mapping[int, int], least: Mapping[int, int], room: int) -> dict[int, int]:
     """Widths that fit into the room; the widest columns shrink first."""
-    found = {place: max(width, least[place]) for place, width in widths.items()}
-    while sum(width + _GAP for width in found.values()) - _GAP > room:
-        soft = [place for place in found if found[place] > least[place]]
+    fitting = {place: max(width, least[place]) for place, width in widths.items()}
+    while sum(width + _GAP for width in fitting.values()) - _GAP > room:
+        soft = [place for place in fitting if fitting[place] > least[place]]
         if not soft:
             break
-        found[max(soft, key=found.__getitem__)] -= 1
-    return found
+        fitting[max(soft, key=fitting.__getitem__)] -= 1
+    return fitting

@@ -70,8 +70,8 @@ def paired_share_bounds(difference: Estimate, confidence: float) -> Bounds:
         return alike_bounds(value, n, confidence, (-1.0, 1.0))
     # Clusters as steps down, up, or none, with the mean and the variance of the change. A cluster
     # that did not move has the influence of the mean alone, one without rows has none.
-    moved = [abs(n * one + value) for one in difference.influence.tolist() if one]
-    length = sum(one**2 for one in moved) / sum(moved)
+    moved = [abs(n * influence + value) for influence in difference.influence.tolist() if influence]
+    length = sum(step**2 for step in moved) / sum(moved)
     square = n * error**2 + value**2
     active, shift = min(1.0, max(square / length**2, abs(value) / length)), value / length
     down, up = (active - shift) / 2, (active + shift) / 2

@@ -44,16 +44,16 @@ def one_person(safe: FloatArray, unsafe: FloatArray) -> OnePerson:
     weights = np.concatenate([s, u]) / np.concatenate([k, k])
     votes = np.concatenate([np.ones_like(s), np.zeros_like(u)])
     others = np.concatenate([(s - 1) / (k - 1), s / (k - 1)])
-    (spread, shared), (_, beside) = np.cov(votes, others, aweights=weights, ddof=0)
-    pcc = float(shared / np.sqrt(spread * beside)) if np.ptp(s / k) > 0 else math.nan
+    (spread, shared), (_, spread_of_others) = np.cov(votes, others, aweights=weights, ddof=0)
+    pcc = float(shared / np.sqrt(spread * spread_of_others)) if np.ptp(s / k) > 0 else math.nan
     return OnePerson(float(right.mean()), pcc, len(s))
 
 
 def voted_counts(safe: FloatArray, unsafe: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The counts of the cases that have votes. Shapes ``(n,)`` to ``(voted,)``."""
     s, u = np.asarray(safe, float), np.asarray(unsafe, float)
-    kept = s + u > 0  # False of NaN
-    return s[kept], u[kept]
+    has_votes = s + u > 0  # False of NaN
+    return s[has_votes], u[has_votes]
 
 
 MOST_CONCENTRATED = 1e6
@@ -97,7 +97,7 @@ def fit_beta_binomial(safe: FloatArray, unsafe: FloatArray) -> BetaBinomial:
 
     start = [math.log(mean / (1 - mean)), math.log(START)]
     limits = (math.log(LEAST_CONCENTRATED), math.log(MOST_CONCENTRATED))
-    found = minimize(
+    optimum = minimize(
         _loss,
         start,
         args=(safe, unsafe),
@@ -107,7 +107,7 @@ def fit_beta_binomial(safe: FloatArray, unsafe: FloatArray) -> BetaBinomial:
         # Where votes spread little the likelihood is flat: the usual tolerances stop too early.
         options={"ftol": 1e-12, "gtol": 1e-8},
     )
-    rate, total = 1 / (1 + math.exp(-found.x[0])), math.exp(found.x[1])
+    rate, total = 1 / (1 + math.exp(-optimum.x[0])), math.exp(optimum.x[1])
     return BetaBinomial(total * rate, total * (1 - rate))
 
 

@@ -78,12 +78,12 @@ def weighted_f1(truth: FloatArray, predicted: FloatArray, clusters: Clusters) ->
     if not len(truth):
         return UNDEFINED
     sides = ((truth, predicted), (1 - truth, 1 - predicted))
-    sums = clusters.sums(*(one for side in sides for one in (*side, side[0] * side[1])))
+    sums = clusters.sums(*(column for side in sides for column in (*side, side[0] * side[1])))
     return _f1(weigh(estimate(sums, _weighted_f1, clusters), sums[:, 0] + sums[:, 3]))
 
 
-def _f1(found: Estimate) -> Estimate:
-    return replace(found, scale="unit")
+def _f1(f1: Estimate) -> Estimate:
+    return replace(f1, scale="unit")
 
 
 def _weighted_f1(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
@@ -249,8 +249,8 @@ def fit_temperature(p: FloatArray, rate: FloatArray) -> float:
         scaled = logits / math.exp(log_temperature)
         return float((np.logaddexp(0, scaled) - rate * scaled).mean())
 
-    found = minimize_scalar(loss, bounds=(-_HOTTEST, _HOTTEST), method="bounded")
-    return math.exp(float(found.x))
+    optimum = minimize_scalar(loss, bounds=(-_HOTTEST, _HOTTEST), method="bounded")
+    return math.exp(float(optimum.x))
 
 
 def _logit(p: FloatArray) -> FloatArray:
@@ -276,7 +276,7 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
     parts = clusters.sums(weights * x, weights * x * x, weights * x * y)
     # Standardised first: a correlation from raw sums of squares would cancel.
     x, y = _standardised(x, weights), _standardised(y, weights)
-    sums = clusters.sums(weights, *(weights * one for one in (x, y, x * x, y * y, x * y)))
+    sums = clusters.sums(weights, *(weights * column for column in (x, y, x * x, y * y, x * y)))
     spreads = clusters.sums(weights * x * x, weights * y * y).T
     return replace(
         weigh(estimate(sums, _pearson, clusters), sums[:, 0]),
@@ -360,11 +360,11 @@ def label_changes(
         by_round = np.bincount(rounds, counts)
         weights = counts / np.maximum(by_round[rounds], 1.0)
         rows = replace(clusters, alike=False)
-        found = clustered_ratio(weights * values, weights, rows, kind="share")
+        share_of_rows = clustered_ratio(weights * values, weights, rows, kind="share")
         # Queries may have been asked unequally often: the pairs of each in its fullest epoch.
         by_query = np.maximum.reduceat(by_round, np.arange(0, len(by_round), epochs))
         pairs = int(by_query.sum())
-        return replace(found, size=effective_number(weights), pairs=pairs)
+        return replace(share_of_rows, size=effective_number(weights), pairs=pairs)
 
     changed, alone = share(right, untied & ~same), share(abs(first - second), untied & same)
     return LabelChanges(changed, alone, int(untied.sum()))

@@ -105,11 +105,11 @@ def prediction_powered(
     """
     label = np.where(replies.certain, replies.graded, label)
     scale_up = np.where(replies.certain, 1.0, scale_up)
-    known, told = label != NOT_LABELLED, label >= 0
+    known, classed = label != NOT_LABELLED, label >= 0
     graded, weight = replies.as_if(replies.graded), replies.weight
-    person = replies.as_if(np.where(told, label, 0)) * told
+    person = replies.as_if(np.where(classed, label, 0)) * classed
     part = known * scale_up * weight
-    if not (part * told).sum() > 0:
+    if not (part * classed).sum() > 0:
         return UNDEFINED
     # In units of a labelled reply, so that those that are added weigh as one.
     unit = (weight * known).sum() / part.sum()
@@ -119,9 +119,9 @@ def prediction_powered(
     stands_for = scale_up * open_to.sum() / max(scale_up[drawn_from].sum(), 1)
     moved = part * open_to * (1 - 1 / np.maximum(stands_for, 1))
     moved *= _slopes(part, graded, person, replies.clusters)
-    rest = weight * ~known
+    unlabelled = weight * ~known
     sums = replies.clusters.sums(
-        *(rest, rest * graded), *(part * told, part * person, moved * graded, moved)
+        *(unlabelled, unlabelled * graded), *(part * classed, part * person, moved * graded, moved)
     )
     rng = np.random.default_rng([draws.seed, 1, run])
     drawn = _weighted_sums(sums, draws)
@@ -134,10 +134,10 @@ def prediction_powered(
         drawn[:, 2:] += size * added
     clusters = int((np.bincount(replies.clusters.index, part) > 0).sum())
     rates = _widened(_moved_mean(drawn), clusters)
-    said = person[part * told > 0]
-    if not said.any():
+    labels = person[part * classed > 0]
+    if not labels.any():
         rates = np.where(rates <= np.quantile(rates, _OPEN_END), 0.0, rates)
-    if (said == 1).all():
+    if (labels == 1).all():
         rates = np.where(rates >= np.quantile(rates, 1 - _OPEN_END), 1.0, rates)
     value = min(1.0, max(0.0, float(_moved_mean(sums.sum(axis=0)))))
     return Estimate(value, np.empty(0), clusters, kind="drawn", replicates=rates.clip(0, 1))
@@ -175,9 +175,9 @@ section 4.1.1)."""
 
 def _moved_mean(totals: FloatArray) -> FloatArray:
     """The estimate of ``prediction_powered``, from its sums of shape ``(..., 6)``."""
-    size, graded, told, person, moved, slopes = np.moveaxis(totals, -1, 0)
+    size, graded, classed, person, moved, slopes = np.moveaxis(totals, -1, 0)
     others = np.divide(graded, size, out=np.zeros_like(size), where=size > 0)
-    return np.asarray((person - moved + slopes * others) / told)
+    return np.asarray((person - moved + slopes * others) / classed)
 
 
 def _weighted_sums(sums: FloatArray, draws: Resampling) -> FloatArray:

@@ -63,8 +63,11 @@ def proportion_tests(pairs: PairVotes) -> ProportionTests:
     p = p[np.isfinite(p)]
     if not len(p):
         return ProportionTests(0, 0, 0, 0)
-    left = [int((one <= ALPHA).sum()) for one in (np.array(holm(p)), false_discovery_control(p))]
-    return ProportionTests(len(p), int((p < ALPHA).sum()), *left)
+    significant = [
+        int((corrected <= ALPHA).sum())
+        for corrected in (np.array(holm(p)), false_discovery_control(p))
+    ]
+    return ProportionTests(len(p), int((p < ALPHA).sum()), *significant)
 
 
 def two_proportion_z(pairs: PairVotes) -> FloatArray:
@@ -119,8 +122,8 @@ def kruskal_wallis(groups: Sequence[FloatArray]) -> GroupTest:
     # Imported late: scipy.stats takes longer to load than most commands take to run.
     from scipy.stats import kruskal
 
-    found = kruskal(*filled)
-    return GroupTest(float(found.statistic), float(found.pvalue), len(filled))
+    test = kruskal(*filled)
+    return GroupTest(float(test.statistic), float(test.pvalue), len(filled))
 
 
 def cochran_q(votes: FloatArray) -> GroupTest:

@@ -56,9 +56,9 @@ class Clusters:
     """True of rows that are pairs of contexts: each cluster weighs alike in a figure, whatever its
     pairs. Other rows weigh alike."""
 
-    def only(self, kept: BoolArray | IntArray) -> Self:
+    def only(self, mask: BoolArray | IntArray) -> Self:
         """The clusters of some rows; the count stays, so that estimates can be subtracted."""
-        return replace(self, index=self.index[kept])
+        return replace(self, index=self.index[mask])
 
     def weights(self, counts: BoolArray) -> FloatArray:
         """Weight of each row in a figure, the largest 1. Shape ``(n,)``.
@@ -76,8 +76,8 @@ class Clusters:
 
     def sums(self, *columns: FloatArray) -> FloatArray:
         """Columns of shape ``(n,)`` summed by cluster, shape ``(count, columns)``."""
-        found = [np.bincount(self.index, column, minlength=self.count) for column in columns]
-        return np.stack(found, axis=1) if found else np.empty((self.count, 0))
+        sums = [np.bincount(self.index, column, minlength=self.count) for column in columns]
+        return np.stack(sums, axis=1) if sums else np.empty((self.count, 0))
 
 
 def number_clusters(names: NDArray[np.generic]) -> Clusters:
@@ -386,15 +386,15 @@ def _jackknife_error(without: FloatArray, value: float, clusters: int) -> float:
     return float(np.sqrt(((without - value) ** 2).sum() * (1 - 1 / clusters)))
 
 
-def _inverted_p(one: Estimate) -> float:
+def _inverted_p(figure: Estimate) -> float:
     """The level at which the nearer end of the interval is 0."""
     from scipy.optimize import brentq
 
-    nearer, sign = (0, 1) if one.value > 0 else (1, -1)
+    nearer, sign = (0, 1) if figure.value > 0 else (1, -1)
     most = 1 - 1e-12
-    if sign * one.limits(most)[nearer] > 0:
+    if sign * figure.limits(most)[nearer] > 0:
         return 2 * (1 - most)
-    confidence = brentq(lambda c: one.limits(c)[nearer], 0.5 + 1e-9, most)
+    confidence = brentq(lambda c: figure.limits(c)[nearer], 0.5 + 1e-9, most)
     return 2 * (1 - float(confidence))
 
 
@@ -428,38 +428,38 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
     value = sum(weight * term.value for weight, term in terms)
     if not math.isfinite(value):
         return UNDEFINED
-    found = [term for _, term in terms]
-    drawn = all(term.kind == "drawn" for term in found)
-    if not drawn and any(len(term.influence) < term.clusters for term in found):
+    figures = [term for _, term in terms]
+    drawn = all(term.kind == "drawn" for term in figures)
+    if not drawn and any(len(term.influence) < term.clusters for term in figures):
         raise ValueError("estimates that were summed up have no paired error")
-    if len({len(term.influence) for term in found}) > 1:
+    if len({len(term.influence) for term in figures}) > 1:
         raise ValueError("estimates over different clusters")
 
     def added(name: str) -> FloatArray:
         """An array of the terms, added up where all of them have it."""
         arrays = [weight * getattr(term, name) for weight, term in terms]
-        return sum(arrays, np.zeros(1)) if len({one.shape for one in arrays}) == 1 else _NOTHING
+        return sum(arrays, np.zeros(1)) if len({array.shape for array in arrays}) == 1 else _NOTHING
 
     whole = Estimate(
         value,
         added("influence"),
-        max(term.clusters for term in found),
+        max(term.clusters for term in figures),
         kind="drawn" if drawn else "jackknife",
         without=added("without"),
         parts=added("parts"),
-        unavailable=_unavailable([term.unavailable for term in found]),
+        unavailable=_unavailable([term.unavailable for term in figures]),
         is_change=True,
-        effective=min((term.effective for term in found if term.effective > 0), default=math.nan),
-        heaviest=max((term.heaviest for term in found if term.heaviest > 0), default=math.nan),
-        weight_degrees=min(term.weight_degrees for term in found),
-        pairs=max(term.pairs for term in found),
+        effective=min((term.effective for term in figures if term.effective > 0), default=math.nan),
+        heaviest=max((term.heaviest for term in figures if term.heaviest > 0), default=math.nan),
+        weight_degrees=min(term.weight_degrees for term in figures),
+        pairs=max(term.pairs for term in figures),
         replicates=added("replicates"),
     )
     if drawn:
         return whole
     moves = whole.moves if whole.parts.size else np.abs(whole.influence)
     moved = effective_number(moves) if moves.any() else 0.0
-    return replace(whole, makers=min(moved, *(term.makers for term in found)))
+    return replace(whole, makers=min(moved, *(term.makers for term in figures)))
 
 
 def _unavailable(reasons: list[str]) -> str:
@@ -477,17 +477,17 @@ def effective_number(weights: FloatArray) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else math.nan
 
 
-def weigh(found: Estimate, weights: FloatArray) -> Estimate:
+def weigh(figure: Estimate, weights: FloatArray) -> Estimate:
     """The figure with what the weights of its queries tell of it.
 
     Args:
-        found: The figure.
+        figure: An estimate without these.
         weights: Of each cluster in it, 0 where it has no rows. Shape ``(clusters,)``.
     """
-    if math.isnan(found.value) or not weights.any():
-        return found
+    if math.isnan(figure.value) or not weights.any():
+        return figure
     return replace(
-        found,
+        figure,
         effective=effective_number(weights),
         heaviest=float(weights.max() / weights.sum()),
         weight_degrees=max(1.0, effective_number(weights**2) - 1),
@@ -547,12 +547,12 @@ def clustered_ratio(
     weights = clusters.weights(counts)
     weighted = weights * wholes
     sums = clusters.sums(weights * parts, weighted)
-    found = weigh(estimate(sums, _ratio, clusters), sums[:, 1])
+    quotient = weigh(estimate(sums, _ratio, clusters), sums[:, 1])
     # Rows of one weight that would tell as much (Kish 1965); as many as there are, of weight 1.
     rows = float(weighted.sum()) / (float((weights * weighted).sum()) / float(weighted.sum()))
     is_proportion = kind != "jackknife"
     return replace(
-        found,
+        quotient,
         kind=kind,
         size=rows if is_proportion else math.nan,
         makers=math.inf if is_proportion else float(np.count_nonzero(sums[:, 0])),
@@ -629,8 +629,8 @@ def square_and_add(first: Ends, second: Ends, correlation: float = 0.0) -> Ends:
     """
     (a, a_low, a_high), (b, b_low, b_high) = first, second
 
-    def half(one: float, other: float) -> float:
-        square = one**2 + other**2 - 2 * correlation * one * other
+    def half(distance: float, other: float) -> float:
+        square = distance**2 + other**2 - 2 * correlation * distance * other
         # Round-off may put a square of nothing below 0; NaN stays.
         return math.sqrt(square) if square > 0 else 0.0 * square
 

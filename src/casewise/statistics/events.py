@@ -69,7 +69,7 @@ def kaplan_meier(turn: IntArray, event: BoolArray, clusters: Clusters) -> list[S
     points = []
     for at, last in enumerate(turns):
         failed = event & (turn <= last)
-        makers = min(len(np.unique(clusters.index[one])) for one in (failed, ~failed))
+        makers = min(len(np.unique(clusters.index[group])) for group in (failed, ~failed))
         reason = too_few(makers, "figure")
         is_open = reason or not 0 < survival[at] < 1 or not error[at] > ROUND_OFF
         interval = NO_INTERVAL if is_open else (float(ends[at, 0]), float(ends[at, 1]))

@@ -272,8 +272,8 @@ class _Problem:
 
     def find_effect(self, n: float, power: float) -> list[Answer]:
         """The effect that a size finds with a power; empty if the largest is not found."""
-        found = smallest(lambda one: self.power_of(one, n), power, LEAST_EFFECT, self.most_effect)
-        return [Answer(self.effect_name, self.shown(found))] if math.isfinite(found) else []
+        least = smallest(lambda size: self.power_of(size, n), power, LEAST_EFFECT, self.most_effect)
+        return [Answer(self.effect_name, self.shown(least))] if math.isfinite(least) else []
 
 
 def plan_power(inputs: PowerInputs) -> Plan:
@@ -315,12 +315,12 @@ def plan_power(inputs: PowerInputs) -> Plan:
 def as_plan_record(plan: Plan) -> dict[str, object]:
     """A plan as plain values: the inputs that were used, the answers, the notes."""
 
-    def given(record: PowerInputs | Answer) -> dict[str, object]:
+    def set_fields(record: PowerInputs | Answer) -> dict[str, object]:
         return {name: value for name, value in asdict(record).items() if value is not None}
 
     return {
-        "inputs": given(plan.inputs),
-        "answers": list(map(given, plan.answers)),
+        "inputs": set_fields(plan.inputs),
+        "answers": list(map(set_fields, plan.answers)),
         "notes": list(plan.notes),
     }
 
@@ -365,10 +365,10 @@ def _pairs(inputs: PowerInputs) -> _Problem:
     """The problem of finding a difference, or of showing that equal models are within a margin."""
     level, cases = Level(inputs.alpha, inputs.two_sided), inputs.cases_per_query or 2
 
-    def found(effect: float, queries: float) -> float:
+    def difference_power(effect: float, queries: float) -> float:
         return paired_power(effect, queries, _design(inputs, effect), level)
 
-    def within(margin: float, queries: float) -> float:
+    def margin_power(margin: float, queries: float) -> float:
         design = _design(inputs, 0.0)
         variance = design.query_variance
         step = None
@@ -378,7 +378,7 @@ def _pairs(inputs: PowerInputs) -> _Problem:
         return noninferiority_power(margin, queries, variance, step, level) if variance else 1.0
 
     return _Problem(
-        found if inputs.margin is None else within,
+        difference_power if inputs.margin is None else margin_power,
         Quantity.DIFFERENCE,
         inputs.discordance or 1.0,
         counted={1: Quantity.CASES, 2: Quantity.PAIRS}.get(cases, Quantity.QUERIES),
@@ -448,8 +448,8 @@ def _check(inputs: PowerInputs) -> None:
         raise UsageError("--test proportions needs --p1, the share of safe votes on one case")
     elif inputs.p1 == inputs.p2:
         raise UsageError(f"--p1 and --p2 are both {inputs.p1:g}: there is no difference to find")
-    asked = {effect: _effect(inputs), "--n": inputs.n, "--power": inputs.power}
-    left_out = [name for name, value in asked.items() if value is None]
+    quantities = {effect: _effect(inputs), "--n": inputs.n, "--power": inputs.power}
+    left_out = [name for name, value in quantities.items() if value is None]
     if len(left_out) != 1:
         raise UsageError(
             f"too {'little' if left_out else 'much'} is given: two of {effect}, --n and --power "

@@ -73,22 +73,24 @@ def summed_agreement(terms: FloatArray, clusters: IntArray) -> Agreement:
     """
     queries = number_clusters(clusters)
     sums = queries.sums(*terms.T)
-    found = {name: _coefficient(place, sums, queries) for place, name in enumerate(COEFFICIENTS)}
+    coefficients = {
+        name: _coefficient(place, sums, queries) for place, name in enumerate(COEFFICIENTS)
+    }
     several, votes = terms[:, _SEVERAL].sum(), np.nansum(terms[:, [_SAFE, _UNSAFE]])
-    return Agreement(**found, cases=int(several), votes=int(votes))
+    return Agreement(**coefficients, cases=int(several), votes=int(votes))
 
 
 def _coefficient(place: int, sums: FloatArray, queries: Clusters) -> Estimate:
     """One coefficient; the queries that make it are those on which people disagree."""
-    found = estimate(sums, lambda totals: _coefficients(totals)[..., place], queries)
-    if not math.isfinite(found.value):
-        return found
+    coefficient = estimate(sums, lambda totals: _coefficients(totals)[..., place], queries)
+    if not math.isfinite(coefficient.value):
+        return coefficient
     scale: Scale = "unit" if COEFFICIENTS[place] == "pairwise" else "fisher"
     differ = effective_number(sums[:, _DISAGREEING])
     makers = 0.0 if math.isnan(differ) else differ
     beyond_margins = COEFFICIENTS[place] in ("fleiss_kappa", "krippendorff_alpha")
-    why = too_few(found.clusters, "coefficient", LEAST_UNEVEN) if beyond_margins else ""
-    whole = weigh(found, sums[:, _SEVERAL])
+    why = too_few(coefficient.clusters, "coefficient", LEAST_UNEVEN) if beyond_margins else ""
+    whole = weigh(coefficient, sums[:, _SEVERAL])
     return replace(whole, scale=scale, makers=makers, unavailable=why)
 
 
@@ -210,30 +212,30 @@ class AgreementOfTwo:
 
 
 def agreement_of_two(
-    truth: IntArray, said: IntArray, classes: int, clusters: Clusters
+    truth: IntArray, predicted: IntArray, classes: int, clusters: Clusters
 ) -> AgreementOfTwo:
-    """Compare what was said with the truth.
+    """Agreement of predicted classes with the true ones.
 
     Shares have the intervals of all shares here, Wilson's where there is little to go by. Kappa
     has an error by the delta method.
 
     Args:
         truth: 0..classes-1. Shape ``(n,)``.
-        said: The same, or ``LEFT_OPEN``. Shape ``(n,)``.
+        predicted: The same, or ``LEFT_OPEN``. Shape ``(n,)``.
         classes: How many classes there are.
         clusters: Which rows are correlated.
     """
     confusion = np.zeros((classes, classes + 1), np.int64)
-    np.add.at(confusion, (truth, said), 1)  # -1 is the last column
-    classed = said != LEFT_OPEN
+    np.add.at(confusion, (truth, predicted), 1)  # -1 is the last column
+    classed = predicted != LEFT_OPEN
     rows = clusters.only(classed)
     is_truth = truth[classed, None] == np.arange(classes)
-    is_said = said[classed, None] == np.arange(classes)
+    is_said = predicted[classed, None] == np.arange(classes)
     hits = (is_truth & is_said).astype(float).T
     return AgreementOfTwo(
         coverage=clustered_mean(classed.astype(float), clusters, kind="share"),
         accuracy=clustered_mean(hits.sum(axis=0), rows, kind="share"),
-        kappa=_kappa(truth[classed], said[classed], classes, rows),
+        kappa=_kappa(truth[classed], predicted[classed], classes, rows),
         confusion=confusion,
         precision=_shares(hits, is_said, rows),
         recall=_shares(hits, is_truth, rows),
@@ -255,8 +257,8 @@ def cohen_kappa(confusion: NDArray[np.inexact]) -> NDArray[np.inexact]:
         return np.asarray((n * agreeing - expected) / (n * n - expected))
 
 
-def _kappa(truth: IntArray, said: IntArray, classes: int, clusters: Clusters) -> Estimate:
-    cells = np.eye(classes * classes)[truth * classes + said]
+def _kappa(truth: IntArray, predicted: IntArray, classes: int, clusters: Clusters) -> Estimate:
+    cells = np.eye(classes * classes)[truth * classes + predicted]
     sums = clusters.sums(*cells.T)
     shape = (classes, classes)
     return estimate(

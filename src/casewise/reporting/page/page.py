@@ -98,7 +98,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
     ]
     if nameless := ", ".join(analysis.id for analysis in empty if not analysis.notes):
         notes.append(f"The runs have no data for: {nameless}.")
-    runs = [one for one, _ in scores.runs]
+    runs = [condition for condition, _ in scores.runs]
     places = {run: place for place, run in enumerate(runs)}
     steps: Sequence[tuple[RunCondition, ...]] = over_time.steps if over_time else ()
     steps = [
@@ -111,13 +111,19 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         version=__version__,
         about=_about(overview, browser),
         first=[
-            (replace(one, subject=without_paths(one.subject)), is_bad(one) or not one.is_told)
-            for one in result.leading
+            (
+                replace(verdict, subject=without_paths(verdict.subject)),
+                is_bad(verdict) or not verdict.is_told,
+            )
+            for verdict in result.leading
         ],
         rows=run_rows(overview, result),
         heads=("Run", "State", *figure_titles(*overview.scores)),
         pinned=pinned_rows(all_verdicts(overview, result), scores.baselines),
-        analyses=[(one, table.columns, line_rows(one, table, runs)) for one, table in analyses],
+        analyses=[
+            (analysis, table.columns, line_rows(analysis, table, runs))
+            for analysis, table in analyses
+        ],
         notes=notes,
         nan=math.nan,
         reveal=reveal,
@@ -199,12 +205,12 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
             errors; else their lengths in characters stand in.
     """
     names = zip(run_names(browser.runs), browser.runs, strict=True)
-    said = sorted(set(browser.judgements["said"].drop_nulls()))
+    answers = sorted(set(browser.judgements["said"].drop_nulls()))
     return {
         "against": run_wording(browser.labels, browser.runs).whom,
         "groups": _groups(browser),
         "start": str(FailureGroup.NEW) if browser.has_changes else "",
-        "deeds": {one: deed(one) for one in said},
+        "deeds": {answer: deed(answer) for answer in answers},
         "runs": [{"name": name, "acts": run.acts} for name, run in names],
         "cases": _cases(browser.cases, reveal=reveal),
         "judgements": _judgements(browser.judgements, reveal=reveal),

@@ -32,7 +32,7 @@ def run_rows(overview: Overview, result: Result[Any] | Trend) -> list[RunRow]:
     """Rows in the order of the runs; those that were compared first, a trend's by time."""
     if not isinstance(result, Trend):
         return list(_rows(all_verdicts(overview, result), overview))
-    first = [_trend_row(one, result, overview) for one in result.leading]
+    first = [_trend_row(verdict, result, overview) for verdict in result.leading]
     rows = [Verdict("", row.score) for row in result.rows]
     return [*first, *_rows(rows, overview, result.rows)]
 
@@ -40,11 +40,11 @@ def run_rows(overview: Overview, result: Result[Any] | Trend) -> list[RunRow]:
 def _rows(
     verdicts: Sequence[Verdict], overview: Overview, dated: Sequence[DatedRun] = ()
 ) -> Iterator[RunRow]:
-    names = run_names([one.conditions[-1] for one in verdicts])
+    names = run_names([verdict.conditions[-1] for verdict in verdicts])
     times = [f"{run.ended:%Y-%m-%d %H:%M}" for run in dated] or [""] * len(names)
     for name, verdict, ended in zip(names, verdicts, times, strict=True):
         title = ", before: ".join(condition.title for condition in reversed(verdict.conditions))
-        to = address(verdict.conditions, [one for one, _ in overview.scores.runs])
+        to = address(verdict.conditions, [condition for condition, _ in overview.scores.runs])
         figures = verdict.figures
         yield RunRow(name, title, verdict.state, is_bad(verdict), figures, to, ended)
 
@@ -52,7 +52,7 @@ def _rows(
 def _trend_row(verdict: Verdict, trend: Trend, overview: Overview) -> RunRow:
     """The latest run of a kind against the first like it, with a curve of all in each cell."""
     (row,) = _rows([verdict], overview)
-    runs = [one.score for one in trend.rows if one.score.acts is verdict.score.acts]
+    runs = [row.score for row in trend.rows if row.score.acts is verdict.score.acts]
     every = zip(*(Verdict("", run).figures for run in runs), strict=True)
     return replace(
         row, name=f"{len(runs)} runs", title=verdict.subject, curves=list(map(_points, every))
