@@ -366,7 +366,7 @@ def views_of_gate(cli: Cli, folder: Path, *options: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("one", SINGLE, ids=lambda one: one.name)
+@pytest.mark.parametrize("situation", SINGLE, ids=lambda situation: situation.name)
 def test_a_run_is_told_alike_in_every_view(
     cli_inside: Cli, tmp_path: Path, situation: Situation
 ) -> None:
@@ -535,7 +535,7 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("one", CHANGES, ids=lambda one: one.name)
+@pytest.mark.parametrize("situation", CHANGES, ids=lambda situation: situation.name)
 def test_a_change_is_told_by_its_interval_in_every_view(
     cli_inside: Cli, tmp_path: Path, situation: Situation
 ) -> None:
