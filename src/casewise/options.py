@@ -513,9 +513,9 @@ def schema(kind: Any) -> Any:
     return create_model(kind.__name__, __config__=ConfigDict(extra="forbid"), **every)
 
 
-def _listed(option: Option, given: Any) -> list[Any]:
+def _listed(option: Option, argument: Any) -> list[Any]:
     """Values of an axis, each once; the word ``none`` is None."""
-    values = given if isinstance(given, list) else [given]
+    values = argument if isinstance(argument, list) else [argument]
     if option.about.commas:
         values = [part for value in values for part in _parts(value)]
     if option.default is None and NONE not in option.choices:
@@ -528,12 +528,12 @@ def _parts(value: Any) -> list[Any]:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else [value]
 
 
-def read(kind: Any, given: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
+def read(kind: Any, options: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
     """Options as given by name, checked: of an axis a list of its values.
 
     Args:
         kind: Class of the options.
-        given: Value or values of each that is given.
+        options: Value or values of each that is given.
         folder: Folder that paths are relative to.
 
     Raises:
@@ -542,12 +542,12 @@ def read(kind: Any, given: Mapping[str, Any], folder: Path | None = None) -> dic
     from pydantic import ValidationError
 
     known = options_of(kind)
-    plain = {name: _plain(value) for name, value in given.items()}
+    plain = {name: _plain(value) for name, value in options.items()}
     try:
         checked = schema(kind).model_validate(plain)
     except ValidationError as error:
         raise _usage_error(known, error.errors()[0]) from None
-    values = {name: getattr(checked, name) for name in given}
+    values = {name: getattr(checked, name) for name in options}
     if folder is not None:
         for option in (known[name] for name in values if known[name].about.file):
             values[option.name] = [_path(folder, option, value) for value in values[option.name]]
@@ -581,12 +581,12 @@ def _path(folder: Path, option: Option, value: str | None) -> str | None:
     return str(path) if path.exists() or ":" not in value else value
 
 
-def products(kind: Callable[..., Kind], given: Mapping[str, Any]) -> Iterator[Kind]:
+def products(kind: Callable[..., Kind], options: Mapping[str, Any]) -> Iterator[Kind]:
     """Every product of the axes, from options as ``read`` gives them."""
     known = options_of(kind)
-    axes = {name: given[name] for name in known if name in given and known[name].about.axis}
+    axes = {name: options[name] for name in known if name in options and known[name].about.axis}
     for chosen in product(*axes.values()):
-        yield kind(**{**given, **dict(zip(axes, chosen, strict=True))})
+        yield kind(**{**options, **dict(zip(axes, chosen, strict=True))})
 
 
 def key(options: Any) -> dict[str, Any]:
@@ -627,8 +627,8 @@ def takes(
     def decorate(function: Callable[[dict[str, Any]], Result]) -> Callable[..., Result]:
         @wraps(function)
         def call(*args: Any, **named: Any) -> Result:
-            given = own.bind(*args, **named).arguments
-            return function({**defaults, **given})
+            arguments = own.bind(*args, **named).arguments
+            return function({**defaults, **arguments})
 
         call.__dict__["__signature__"] = own
         helps = (f"    {name}: {every[name].about.help}" for name in order)

@@ -97,10 +97,10 @@ class LabelRule(enum.StrEnum):
 
         Such a rule is a member that no loop over the rules meets, one for each share.
         """
-        found = _OWN_RULE.fullmatch(value) if isinstance(value, str) else None
-        if found is None or not 0 < float(found[1]) <= 1:
+        match = _OWN_RULE.fullmatch(value) if isinstance(value, str) else None
+        if match is None or not 0 < float(match[1]) <= 1:
             return None
-        name = f"{cls.VOTES.value}:{float(found[1]):.6f}".replace(":0", ":").rstrip("0").rstrip(".")
+        name = f"{cls.VOTES.value}:{float(match[1]):.6f}".replace(":0", ":").rstrip("0").rstrip(".")
         if name in cls._value2member_map_:
             return cls(name)
         rule = str.__new__(cls, name)

@@ -76,12 +76,12 @@ def _turn_rows(
     if not wanted:
         yield row
         return
-    said = record.score.metadata if record.score is not None else {}
-    lists = (str(said.get(name) or "").split() for name in ("turns", CUT_TURNS, TURN_DOUBTS))
+    metadata = record.score.metadata if record.score is not None else {}
+    lists = (str(metadata.get(name) or "").split() for name in ("turns", CUT_TURNS, TURN_DOUBTS))
     graded, cut, doubts = lists
     by = {
         number: name
-        for name, numbers in said.get(TURNS_BY, {}).items()
+        for name, numbers in metadata.get(TURNS_BY, {}).items()
         for number in numbers.split()
     }
     messages = _live_turns(record.messages, len(graded)) if texts else []
@@ -98,10 +98,10 @@ def _turn_rows(
         if texts:
             turn["query"], turn["answer"] = messages[place] if reached else (None, None)
         if row["error"] is None:
-            found = graded[place] if reached else "unreached"
+            grade = graded[place] if reached else "unreached"
             turn |= {
-                "status": "ok" if found in _COUNTED else "unparsed",
-                "response_class": found if found in (*_COUNTED, "undetermined") else None,
+                "status": "ok" if grade in _COUNTED else "unparsed",
+                "response_class": grade if grade in (*_COUNTED, "undetermined") else None,
             }
         if row.get(CUT):
             turn[CUT] = number in cut
@@ -137,13 +137,13 @@ def _number(value: Any) -> float | None:
 def _usages(record: SampleRecord, model: str) -> dict[str, Any]:
     """Tokens and cost of the model under test, and apart from them those of its grader."""
     grader = record.role_usage.get(GRADER)
-    told = record.usage
+    usages = record.usage
     if grader is None:
-        return _usage(told.values())
-    own = told.get(model)
+        return _usage(usages.values())
+    own = usages.get(model)
     used = _usage([own] if own is not None else [])
     graded = _usage([grader])
-    if own is not None and len(told) == 1:
+    if own is not None and len(usages) == 1:
         # The model grades itself: Inspect adds both up under its name.
         used = {name: _less(used[name], graded[name]) for name in used}
     return used | {f"grader_{name}": value for name, value in graded.items()}
@@ -190,7 +190,7 @@ def read_judgements(
     # Samples end in the order in which answers come; sums in another order end in other digits.
     ranked.sort(key=itemgetter(0))
     condition = dict(run.condition)
-    rows = [row for _, one in ranked for row in rows_of(one, condition, texts=texts)]
+    rows = [row for _, record in ranked for row in rows_of(record, condition, texts=texts)]
     answered_by = pl.Series([row.get(ANSWERED_BY) for row in rows], dtype=pl.String)
     # A sample may have several rows, a turn each; one that is not there counts as one.
     missing = None if run.planned is None else max(0, run.planned - len(ranked))
@@ -219,7 +219,7 @@ def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFr
         return table
     reason = pl.format("another model: the answer is by '{}', not by the model", answered_by)
     return table.with_columns(
-        *(pl.when(strange).then(None).otherwise(pl.col(one)).alias(one) for one in _SAID),
+        *(pl.when(strange).then(None).otherwise(pl.col(column)).alias(column) for column in _SAID),
         pl.when(strange).then(pl.lit("error")).otherwise(pl.col("status")).alias("status"),
         pl.when(strange).then(reason).otherwise(pl.col("error")).alias("error"),
     )

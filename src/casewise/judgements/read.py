@@ -31,7 +31,7 @@ from casewise.protocols import CONDITION, RunCondition, published_as
 _FIELDS = ("query_id", "query", "context", "category", "intended", "published_safe_rate")
 
 
-def _gather(found: dict[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
+def _gather(case_rows: dict[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
     """Keep what rows with ``TEXTS`` say of cases that are new.
 
     A shortened or swapped context keeps its case's id; so only rows of whole contexts count, and
@@ -40,9 +40,9 @@ def _gather(found: dict[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any
     for row in rows:
         if row["query"] is None or _changes_contexts(row.get("ablation"), row.get("variant")):
             continue
-        known = found.setdefault(row["case_id"], row)
+        known = case_rows.setdefault(row["case_id"], row)
         if known["context"] is None and row["context"] is not None:
-            found[row["case_id"]] = row
+            case_rows[row["case_id"]] = row
 
 
 @cache
@@ -111,24 +111,24 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
     """
     kinds, notes = _expand(paths)
     frames: dict[Path, pl.DataFrame] = {}
-    found: dict[str, Mapping[str, Any]] = {}
+    case_rows: dict[str, Mapping[str, Any]] = {}
     for path in _of(kinds, "table"):
         frames[path] = read_table(path)
         if texts:
-            _gather(found, read_case_rows(path))
+            _gather(case_rows, read_case_rows(path))
     shared = SharedCases()
     for path in _of(kinds, "output"):
         rows = list(read_outputs(path, shared))
         frames[path] = make_table(rows)
         if texts:
-            _gather(found, rows)
+            _gather(case_rows, rows)
     runs, log_notes = _choose_logs(_of(kinds, "log"), set(paths), alone=not frames)
     unjudged = []
     for run in runs:
         table, rows = read_judgements(run, texts=texts)
         frames[run.first.path] = table
         if texts:
-            _gather(found, rows)
+            _gather(case_rows, rows)
         if not len(table):
             unjudged.append(Unjudged(run.condition, run.planned))
     if not frames:
@@ -143,7 +143,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
         raise nothing_judged(runs, paths)
     if apart:
         table = _told_apart(table, frames)
-    cases = {id: _case(row) for id, row in found.items()}
+    cases = {id: _case(row) for id, row in case_rows.items()}
     return Judgements(table, (*notes, *log_notes), cases, tuple(unjudged))
 
 
@@ -239,8 +239,8 @@ def _expand(paths: Sequence[Path]) -> tuple[dict[Path, Kind], list[str]]:
         path = place_of(path)
         if not path.exists():
             raise InputError("no such file or folder", file=path)
-        found = {file: _kind(file) for file in (_files(path) if path.is_dir() else [path])}
-        others = [file.name for file, kind in found.items() if kind == "other"]
+        file_kinds = {file: _kind(file) for file in (_files(path) if path.is_dir() else [path])}
+        others = [file.name for file, kind in file_kinds.items() if kind == "other"]
         if others and not path.is_dir():
             raise InputError(
                 "not recognised",
@@ -249,7 +249,7 @@ def _expand(paths: Sequence[Path]) -> tuple[dict[Path, Kind], list[str]]:
                 "or a CASE-Bench output file; of cases, casewise run makes judgements",
             )
         notes += [f"{path}: passed over {some(others)}"] if others else []
-        kinds |= found
+        kinds |= file_kinds
     return kinds, notes
 
 
@@ -295,10 +295,10 @@ def _kind_of(path: Path, _changed: int) -> Kind:
 def run_records(paths: Sequence[Path]) -> list[RunRecord]:
     """Records of the runs whose logs are among the paths; empty where there is no log."""
     try:
-        found, _ = find_logs(paths)
+        runs, _ = find_logs(paths)
     except InputError:  # the judgements came from tables or published outputs alone
         return []
-    return list(map(run_record, found))
+    return list(map(run_record, runs))
 
 
 # --- published outputs -------------------------------------------------------------------------

@@ -49,17 +49,17 @@ _FACTS = ("casewise", "dataset_hash", "dataset_size", "grader", "grader_version"
 def run_record(run: LoggedRun) -> RunRecord:
     """Record of a run from its logs."""
     first = run.first
-    spec, said = first.eval, first.metadata
+    spec, metadata = first.eval, first.metadata
     ended = run.alone or run.complete
     target = spec.model_args.get("target") if spec.model.startswith(f"{TARGETS}/") else None
     arguments = {} if target else spec.model_args
-    generate = said.get("generate") or {}
+    generate = metadata.get("generate") or {}
     config = first.plan.get("config") or {}
     started = [log.stats.get("started_at") or log.eval.created for log in run.logs]
     completed = [log.stats.get("completed_at") for log in run.logs]
     epochs = max((log.part.epoch for log in run.logs if log.part), default=None)
     named: dict[str, Any] = {
-        "data": said.get("dataset") or "",
+        "data": metadata.get("dataset") or "",
         "model_args": _plain(arguments),
         "started": min(filter(None, started), default=None),
         "completed": max(filter(None, completed), default=None) if ended else None,
@@ -67,11 +67,11 @@ def run_record(run: LoggedRun) -> RunRecord:
     facts = {
         "inspect": spec.packages.get("inspect_ai"),
         "task": f"{spec.task} {spec.task_version}",
-        **{name: said.get(name) for name in _FACTS},
+        **{name: metadata.get(name) for name in _FACTS},
         "condition": without_paths(run.condition.text),
         "generate": _plain(generate),
         "epochs": epochs or spec.config.get("epochs"),
-        "redacted": said.get(REDACTED) is True,
+        "redacted": metadata.get(REDACTED) is True,
         "own_address": spec.model_base_url is not None,
         "settings": {name: config[name] for name in _SETTINGS if config.get(name) is not None},
         **named,
@@ -79,7 +79,7 @@ def run_record(run: LoggedRun) -> RunRecord:
     return RunRecord(
         run_id=run.run_id,
         model=without_paths(spec.model),
-        command=_command(said, {**arguments, **generate}),
+        command=_command(metadata, {**arguments, **generate}),
         shown={
             name.replace("_", " "): fact
             for name, fact in facts.items()
@@ -112,7 +112,7 @@ _LONG = re.compile(r"\w{24}")
 
 def without_paths(text: str) -> str:
     """A text in which paths from a root are cut to their last part, and addresses to dots."""
-    return _PATH.sub(lambda found: found[1] or "…", _URL.sub("…", text))
+    return _PATH.sub(lambda match: match[1] or "…", _URL.sub("…", text))
 
 
 def last_part(text: str) -> str:
@@ -120,23 +120,25 @@ def last_part(text: str) -> str:
     return PureWindowsPath(text).name or text
 
 
-def _plain(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _plain(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Arguments as ``KEY=VALUE``, those that may be shown.
 
     Numbers, truth values and short words whose names don't sound like keys, paths or addresses,
     and what is nested if all in it may be.
     """
-    shown = ((name, one) for name, one in sorted(given.items()) if _may_be_shown(name, one))
-    return tuple(f"{name}={_text(one)}" for name, one in shown)
+    shown = (
+        (name, value) for name, value in sorted(arguments.items()) if _may_be_shown(name, value)
+    )
+    return tuple(f"{name}={_text(value)}" for name, value in shown)
 
 
 def _may_be_shown(name: str, value: object) -> bool:
     if _PRIVATE.search(name):
         return False
     if isinstance(value, dict):
-        return all(_may_be_shown(str(inner), one) for inner, one in value.items())
+        return all(_may_be_shown(str(inner), item) for inner, item in value.items())
     if isinstance(value, list):
-        return all(_may_be_shown(name, one) for one in value)
+        return all(_may_be_shown(name, item) for item in value)
     if isinstance(value, str):
         return bool(_PLAIN.fullmatch(value)) and not _LONG.search(value)
     return True
@@ -157,7 +159,7 @@ _PAIRS = ("-M", "--model-arg", "--generate")
 _FILE_NAMES = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet", ".xlsx", ".txt")
 
 
-def _command(metadata: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, ...]:
+def _command(metadata: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Arguments of the command that wrote a log; none where no ``casewise run`` is recorded."""
     try:
         arguments = shlex.split(str(metadata.get(COMMAND, "")))[1:]
@@ -167,7 +169,7 @@ def _command(metadata: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str
         return ()
     for option in _OF_PLACE:
         arguments = without_option(option, arguments)
-    hidden = {name for name, one in given.items() if not _may_be_shown(name, one)}
+    hidden = {name for name, value in settings.items() if not _may_be_shown(name, value)}
     shown: list[str] = []
     for argument in arguments:
         if shown and shown[-1] in _PAIRS and argument.partition("=")[0] in hidden:

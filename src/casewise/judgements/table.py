@@ -133,8 +133,8 @@ def read_case_rows(path: Path) -> list[dict[str, Any]]:
     """
     if path.suffix.lower() == ".csv" or not set(TEXTS) <= set(pl.read_parquet_schema(path)):
         return []
-    kept = ("case_id", "ablation", "variant", *OF_CASE, *TEXTS)
-    rows = pl.read_parquet(path, columns=list(kept)).unique("case_id", maintain_order=True)
+    columns = ("case_id", "ablation", "variant", *OF_CASE, *TEXTS)
+    rows = pl.read_parquet(path, columns=list(columns)).unique("case_id", maintain_order=True)
     return [
         row | {name: json.loads(row[name] or "null") for name in ("context", "history")}
         for row in rows.to_dicts()
@@ -201,7 +201,7 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
             )
 
 
-_CLASSES = [str(one) for one in ResponseClass if one is not ResponseClass.UNDETERMINED]
+_CLASSES = [str(class_) for class_ in ResponseClass if class_ is not ResponseClass.UNDETERMINED]
 _STATUSES = ("ok", "unparsed", "refused", "error")
 
 
@@ -328,12 +328,12 @@ class RunState:
         """First sentence of every view of a run that ended early, or had errors; else empty."""
         if self.stopped or (self.not_asked and self.is_recorded):
             why = "; ".join(self.stopped) or "it was stopped or capped"
-            said = f"ended early ({why}), with {self._judged}"
+            sentence = f"ended early ({why}), with {self._judged}"
         elif self.statuses.get("error") or self.not_asked:
-            said = self._judged
+            sentence = self._judged
         else:
             return ""
-        return said + self.gaps
+        return sentence + self.gaps
 
     @property
     def gaps(self) -> str:
@@ -390,12 +390,14 @@ def lost_rows(rows: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     Past conversations ask each case as often as users did: only a case that none asks is lacking.
     """
     known = other.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
-    held = rows.select("variant").unique().iter_rows(named=True)
-    if all(RunCondition.of_row(row).sampling == TRANSCRIPTS for row in held):
+    variants = rows.select("variant").unique().iter_rows(named=True)
+    if all(RunCondition.of_row(row).sampling == TRANSCRIPTS for row in variants):
         known = known.with_columns(epoch=pl.lit(1, rows.schema["epoch"]))
         return known.join(rows, on="case_id", how="anti", maintain_order="left")
-    asked = known.join(rows.select("epoch").unique(), how="cross")
-    return asked.join(rows.select(ANSWER_KEYS), on=ANSWER_KEYS, how="anti", maintain_order="left")
+    expected = known.join(rows.select("epoch").unique(), how="cross")
+    return expected.join(
+        rows.select(ANSWER_KEYS), on=ANSWER_KEYS, how="anti", maintain_order="left"
+    )
 
 
 def planned_in(rows: pl.DataFrame) -> int:

@@ -33,8 +33,8 @@ def read_headers(folder: Path) -> list[LogHeader]:
     file has changed.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    found = (_header_or_none(path, stamp) for path, stamp in sorted(_stamped(folder).items()))
-    return [header for header in found if header is not None]
+    headers = (_header_or_none(path, stamp) for path, stamp in sorted(_stamped(folder).items()))
+    return [header for header in headers if header is not None]
 
 
 @lru_cache(maxsize=1024)
@@ -54,11 +54,11 @@ def _stamped(folder: Path) -> dict[Path, _Stamp]:
         from inspect_ai.log import list_eval_logs
 
         try:
-            found = list_eval_logs(address_of(folder), formats=["eval"])
+            listing = list_eval_logs(address_of(folder), formats=["eval"])
         except Exception as error:  # whatever its file system raises
             problem = f"can't be read: {first_line(error)}"
             raise InputError(problem, file=address_of(folder)) from None
-        return {Path(log.name): (log.size, log.mtime) for log in found}
+        return {Path(log.name): (log.size, log.mtime) for log in listing}
     logs = product((folder, *(folder / SHARDS).glob("*")), (".eval", RUNNING))
     paths = [path_now(path) for place, suffix in logs for path in place.glob(f"*{suffix}")]
     return {path: ((stat := path.stat()).st_size, stat.st_mtime) for path in paths}
@@ -80,7 +80,7 @@ class Outcome(IntEnum):
 
 def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[Asked, Outcome]:
     """Outcome of each case of a log, from what it keeps of it."""
-    found: dict[Asked, Outcome] = {}
+    outcomes: dict[Asked, Outcome] = {}
     for record in records:
         if record.judged:
             outcome = Outcome.JUDGED
@@ -90,9 +90,9 @@ def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[Aske
             continue
         else:
             outcome = Outcome.OPEN
-        asked = record.case, record.epoch
-        found[asked] = min(outcome, found.get(asked, outcome))
-    return found
+        key = record.case, record.epoch
+        outcomes[key] = min(outcome, outcomes.get(key, outcome))
+    return outcomes
 
 
 def counting(logs: Sequence[Mapping[Asked, Outcome]]) -> list[dict[Asked, Outcome]]:
@@ -109,10 +109,10 @@ def counting(logs: Sequence[Mapping[Asked, Outcome]]) -> list[dict[Asked, Outcom
     """
     best: dict[Asked, tuple[Outcome, int]] = {}
     for place, log in enumerate(logs):
-        for asked, outcome in log.items():
-            best[asked] = min((outcome, place), best.get(asked, (outcome, place)))
+        for key, outcome in log.items():
+            best[key] = min((outcome, place), best.get(key, (outcome, place)))
     return [
-        {asked: outcome for asked, outcome in log.items() if best[asked] == (outcome, place)}
+        {key: outcome for key, outcome in log.items() if best[key] == (outcome, place)}
         for place, log in enumerate(logs)
     ]
 
@@ -149,8 +149,8 @@ class LoggedRun:
         """Tell whether it ended well; several logs did where no case needs a further request."""
         if self.alone:
             return self.first.ended
-        found = [outcomes_of(header, read_records(header)) for header in self.logs]
-        settled = {asked for one in found for asked in one if one[asked] is not Outcome.OPEN}
+        logs = [outcomes_of(header, read_records(header)) for header in self.logs]
+        settled = {key for log in logs for key in log if log[key] is not Outcome.OPEN}
         return self.planned is not None and len(settled) >= self.planned
 
     @property
@@ -198,7 +198,7 @@ def _that_count(attempts: Sequence[LogHeader]) -> Sequence[LogHeader]:
 
 def recorded_line(headers: Iterable[LogHeader], log_dir: Path) -> str | None:
     """Command line that goes on in a folder, as its latest log has it; None if unknown."""
-    for header in sorted(headers, key=lambda one: one.age, reverse=True):
+    for header in sorted(headers, key=lambda log: log.age, reverse=True):
         with suppress(ValueError):
             arguments = shlex.split(str(header.metadata.get(COMMAND, "")))[1:]
             # Whoever runs models from Python has another command line.
@@ -220,8 +220,8 @@ def resume_line(arguments: Sequence[str], log_dir: Path) -> str:
 
 def without_option(option: str, arguments: Sequence[str]) -> list[str]:
     """Arguments without an option and its value."""
-    kept = list(arguments)
-    while option in kept:
-        at = kept.index(option)
-        del kept[at : at + 2]
-    return [argument for argument in kept if not argument.startswith(f"{option}=")]
+    remaining = list(arguments)
+    while option in remaining:
+        at = remaining.index(option)
+        del remaining[at : at + 2]
+    return [argument for argument in remaining if not argument.startswith(f"{option}=")]

@@ -86,13 +86,13 @@ def run_identity(
         model_args: Arguments of the model's client.
         settings: Settings of the generation, beside those of the sampling.
     """
-    given = {
+    compared_arguments = {
         name: version if isinstance(value, str) and Path(value).is_absolute() else value
         for name, value in arguments.items()
         if value is not None and name != "limit"
     }
-    asked = (task, version, model, given, without_keys(model_args), settings)
-    return json.dumps(asked, sort_keys=True, default=str)
+    parts = (task, version, model, compared_arguments, without_keys(model_args), settings)
+    return json.dumps(parts, sort_keys=True, default=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ class LogHeader(_Record):
     @property
     def part(self) -> Part | None:
         """Place in the run; None of a log that is whole by itself."""
-        said = self.metadata.get(SHARD)
-        return None if said is None else Part(**said)
+        shard = self.metadata.get(SHARD)
+        return None if shard is None else Part(**shard)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -175,8 +175,8 @@ class LogHeader(_Record):
         """Identity of its run; see ``run_identity``."""
         spec = self.eval
         version, settings = str(spec.task_version), self.metadata.get(GENERATE) or {}
-        asked = spec.task, version, spec.model, spec.task_args_passed, spec.model_args
-        return run_identity(*asked, settings)
+        parts = spec.task, version, spec.model, spec.task_args_passed, spec.model_args
+        return run_identity(*parts, settings)
 
     @property
     def run(self) -> str:
@@ -256,12 +256,12 @@ def header_fields(path: Path) -> dict[str, Any]:
     path = path_now(path)
     if path.suffix == RUNNING:
         return _running_header(path)
-    found: dict[str, Any] | None = _read_member(address_of(path), "header.json")
-    if found is None:
+    fields: dict[str, Any] | None = _read_member(address_of(path), "header.json")
+    if fields is None:
         from inspect_ai.log import read_eval_log
 
-        found = read_eval_log(address_of(path), header_only=True).model_dump()
-    return found
+        fields = read_eval_log(address_of(path), header_only=True).model_dump()
+    return fields
 
 
 def _running_header(path: Path) -> dict[str, Any]:
@@ -270,10 +270,10 @@ def _running_header(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: It can't be read.
     """
-    found = json.loads(next(journal_lines(path), b""))
-    if not isinstance(found, dict):
+    header = json.loads(next(journal_lines(path), b""))
+    if not isinstance(header, dict):
         raise ValueError("no header")
-    return found
+    return header
 
 
 def _running_samples(path: Path) -> Iterator[tuple[bytes, bytes]]:
@@ -418,12 +418,12 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
     path = address_of(path_now(header.path))
     try:
         if not whole:
-            yield from (_record(one, header) for one in _summaries_of(path))
+            yield from (_record(summary, header) for summary in _summaries_of(path))
             return
         for sample in read_samples(path):
             messages = tuple((message.role, message.text) for message in sample.messages)
-            found = _record(sample.model_dump(exclude={"messages", "output"}), header)
-            yield replace(found, messages=messages)
+            record = _record(sample.model_dump(exclude={"messages", "output"}), header)
+            yield replace(record, messages=messages)
     except Exception as error:  # whatever the broken part raises
         raise InputError(f"samples can't be read: {first_line(error)}", file=path) from None
 
@@ -431,13 +431,13 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
 def _summaries_of(path: str) -> Iterable[dict[str, Any]]:
     if path.endswith(RUNNING):
         return [json.loads(summary) for summary, _ in _running_samples(Path(path))]
-    found = _read_member(path, "summaries.json")
-    if found is None:
+    summaries = _read_member(path, "summaries.json")
+    if summaries is None:
         from inspect_ai.log import read_eval_log_sample_summaries
 
-        found = [summary.model_dump() for summary in read_eval_log_sample_summaries(path)]
+        summaries = [summary.model_dump() for summary in read_eval_log_sample_summaries(path)]
     # Where Inspect's runner asked a sample again, the later summary stands.
-    return {(str(one["id"]), one["epoch"]): one for one in found}.values()
+    return {(str(summary["id"]), summary["epoch"]): summary for summary in summaries}.values()
 
 
 def read_samples(path: str) -> "Iterator[EvalSample]":
@@ -451,8 +451,8 @@ def read_samples(path: str) -> "Iterator[EvalSample]":
     from inspect_ai.log import EvalSample, read_eval_log_samples
 
     def sample(content: bytes) -> EvalSample:
-        found = json.loads(content)
-        return EvalSample.model_validate({key: found[key] for key in found if key not in _UNREAD})
+        fields = json.loads(content)
+        return EvalSample.model_validate({key: fields[key] for key in fields if key not in _UNREAD})
 
     if path.endswith(RUNNING):
         yield from (sample(whole) for _, whole in _running_samples(Path(path)))
@@ -467,32 +467,34 @@ def read_samples(path: str) -> "Iterator[EvalSample]":
     yield from read_eval_log_samples(path, all_samples_required=False)
 
 
-def _record(found: Mapping[str, Any], header: LogHeader) -> SampleRecord:
+def _record(fields: Mapping[str, Any], header: LogHeader) -> SampleRecord:
     """A sample, by its summary or its whole; a summary was checked when it was written."""
-    scores = found.get("scores") or {}
-    said: Mapping[str, Any] = next((scores[name] for name in SCORERS if name in scores), {})
+    scores = fields.get("scores") or {}
+    score_fields: Mapping[str, Any] = next((scores[name] for name in SCORERS if name in scores), {})
     score = None
-    if isinstance(values := said.get("value"), Mapping):
-        metadata = said.get("metadata") or {}
-        score = ScoreRecord(values, said.get("answer"), said.get("explanation"), metadata)
-    error = found.get("error")
+    if isinstance(values := score_fields.get("value"), Mapping):
+        metadata = score_fields.get("metadata") or {}
+        score = ScoreRecord(
+            values, score_fields.get("answer"), score_fields.get("explanation"), metadata
+        )
+    error = fields.get("error")
     # A summary has the message alone.
     error = error["message"] if isinstance(error, Mapping) else error
     return SampleRecord(
-        case=str(found["id"]),
-        epoch=found["epoch"] if header.part is None else header.part.epoch,
-        metadata=found.get("metadata") or {},
+        case=str(fields["id"]),
+        epoch=fields["epoch"] if header.part is None else header.part.epoch,
+        metadata=fields.get("metadata") or {},
         score=score,
         error=error,
-        usage=_usage(found.get("model_usage")),
-        role_usage=_usage(found.get("role_usage")),
-        seconds=found.get("working_time"),
+        usage=_usage(fields.get("model_usage")),
+        role_usage=_usage(fields.get("role_usage")),
+        seconds=fields.get("working_time"),
         in_flight=not header.ended and error is not None and error.startswith(CANCELLED),
     )
 
 
-def _usage(found: Mapping[str, Any] | None) -> dict[str, Usage]:
-    return {name: Usage.model_validate(used) for name, used in (found or {}).items()}
+def _usage(usages: Mapping[str, Any] | None) -> dict[str, Usage]:
+    return {name: Usage.model_validate(used) for name, used in (usages or {}).items()}
 
 
 # --- writing --------------------------------------------------------------------------------------

@@ -242,7 +242,7 @@ REASONING = ("reasoning_content", "reasoning")
 THINKING = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 
 
-def read_completion(body: bytes, asked: str) -> ModelOutput:
+def read_completion(body: bytes, requested_model: str) -> ModelOutput:
     """Read the body of an answer of the model that was asked.
 
     Raises:
@@ -260,7 +260,7 @@ def read_completion(body: bytes, asked: str) -> ModelOutput:
         raise UnreadAnswerError(FaultKind.NO_CHOICES, "an empty list of choices")
     if not isinstance(choices, list):
         raise _unread("JSON without choices")
-    model = _text(whole.get("model")) or asked
+    model = _text(whole.get("model")) or requested_model
     return ModelOutput(
         model=model,
         choices=[_choice(_dict(choice), model) for choice in choices],
@@ -337,9 +337,9 @@ def _collect(content: Any, kind: str, parts: dict[str, list[str]]) -> None:
 
 def _call(call: dict[str, Any]) -> ToolCall:
     function = _dict(call.get("function"))
-    given, problem = function.get("arguments") or {}, None
+    raw_arguments, problem = function.get("arguments") or {}, None
     try:
-        arguments = json.loads(given) if isinstance(given, str) else given
+        arguments = json.loads(raw_arguments) if isinstance(raw_arguments, str) else raw_arguments
     except (ValueError, RecursionError):
         arguments, problem = {}, "arguments that are no JSON"
     if not isinstance(arguments, dict):

@@ -119,10 +119,10 @@ def plain_turns(messages: Sequence[ChatMessage]) -> list[dict[str, str]]:
     turns: list[dict[str, str]] = []
     for returned, group in groupby(messages, lambda message: message.role == "tool"):
         if returned:
-            results = "\n".join(f"[tool result: {one.text}]" for one in group)
+            results = "\n".join(f"[tool result: {message.text}]" for message in group)
             turns.append({"role": "user", "content": results})
         else:
-            turns += [{"role": one.role, "content": message_text(one)} for one in group]
+            turns += [{"role": message.role, "content": message_text(message)} for message in group]
     return turns
 
 

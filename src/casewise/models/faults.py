@@ -296,7 +296,7 @@ def classify(error: BaseException) -> Fault:
     reason = failure_reason(cause)
     if isinstance(cause, UnreadAnswerError):
         return Fault(cause.kind, None, None, reason)
-    if any(isinstance(one, ssl.SSLCertVerificationError) for one in causes_of(cause)):
+    if any(isinstance(exception, ssl.SSLCertVerificationError) for exception in causes_of(cause)):
         return Fault(FaultKind.UNTRUSTED, None, None, reason)
     response = getattr(cause, "response", None)
     amazon = response if isinstance(response, Mapping) else {}
@@ -308,15 +308,17 @@ def classify(error: BaseException) -> Fault:
     parts = [*_parts(own), *_parts(body or amazon)]
     texts = [part[name] for part in parts for name in _TEXTS if isinstance(part.get(name), str)]
     text = " ".join(texts or ([body] if isinstance(body, str) else [str(cause)]))[:READ].lower()
-    given = (getattr(cause, "status_code", None), own.get("code"), own.get("status"))
-    status = _status(*given, meta.get("HTTPStatusCode"), least=300)
+    candidates = (getattr(cause, "status_code", None), own.get("code"), own.get("status"))
+    status = _status(*candidates, meta.get("HTTPStatusCode"), least=300)
     codes = _codes(parts)
     if status is None:
         status = _status_of_parts(parts)
     wait = _wait(headers, parts)
     if status is None:
         names = " ".join(base.__name__ for base in type(cause).__mro__)
-        kind = next((one for one, name in _NAMES if re.search(name, names)), FaultKind.OTHER)
+        kind = next(
+            (fault_kind for fault_kind, name in _NAMES if re.search(name, names)), FaultKind.OTHER
+        )
     else:
         kind = _kind(status, f"{codes} {text}")
     if kind is FaultKind.RATE_LIMITED and (wait or 0) > MAX_WAIT_S:
@@ -365,15 +367,15 @@ def _own_fields(error: BaseException) -> dict[str, Any]:
     return own
 
 
-def _body(given: Any) -> Any:
+def _body(body: Any) -> Any:
     """Body of a failed answer, as its client keeps it."""
-    if isinstance(given, bytes | str):
-        text = given[: 100 * READ]
+    if isinstance(body, bytes | str):
+        text = body[: 100 * READ]
         text = text.decode(errors="replace") if isinstance(text, bytes) else text
         with suppress(ValueError, RecursionError):
             return json.loads(text)
         return text
-    return given if isinstance(given, Mapping | list) else None
+    return body if isinstance(body, Mapping | list) else None
 
 
 def _parts(body: Any, depth: int = 6) -> Iterator[Mapping[str, Any]]:
@@ -389,14 +391,14 @@ def _parts(body: Any, depth: int = 6) -> Iterator[Mapping[str, Any]]:
 
 def _codes(parts: list[Mapping[str, Any]]) -> str:
     """Names that an error's parts have for it, in lower case."""
-    given = (part.get(name) for part in parts for name in _CODES)
-    named = (value for value in given if isinstance(value, str | int))
+    values = (part.get(name) for part in parts for name in _CODES)
+    named = (value for value in values if isinstance(value, str | int))
     return " ".join(str(value).lower() for value in named if not isinstance(value, bool))
 
 
-def _status(*found: Any, least: int = 400) -> int | None:
+def _status(*values: Any, least: int = 400) -> int | None:
     """First of several values that is an error's status, a number or its digits."""
-    for value in found:
+    for value in values:
         if isinstance(value, str) and value.isdecimal() and len(value) == 3:
             value = int(value)
         if isinstance(value, int) and least <= value < 600:
@@ -430,9 +432,9 @@ def _status_of_parts(parts: list[Mapping[str, Any]]) -> int | None:
     return next((number for number, name in _STATUSES if re.search(name, codes)), None)
 
 
-def _place(given: str) -> str:
+def _place(address: str) -> str:
     """A redirect's address without name, password and query, which may hold keys."""
-    bare = re.sub("//[^/]*@", "//", re.split("[?#;]", given)[0])
+    bare = re.sub("//[^/]*@", "//", re.split("[?#;]", address)[0])
     return quote(bare[:READ], safe="/:%[]")
 
 
@@ -445,9 +447,9 @@ def _wait(headers: Mapping[str, str], parts: list[Mapping[str, Any]]) -> float |
     with suppress(KeyError, ValueError):
         return _sensible(float(lower["retry-after-ms"]) / 1000)
     names = ("retryDelay", "retry_after", "retry_after_seconds", "retryAfter")
-    given = [str(part[name]) for part in parts for name in names if name in part]
-    found = map(_seconds, [lower.get("retry-after"), *given])
-    return next((seconds for seconds in found if seconds is not None), None)
+    members = [str(part[name]) for part in parts for name in names if name in part]
+    waits = map(_seconds, [lower.get("retry-after"), *members])
+    return next((seconds for seconds in waits if seconds is not None), None)
 
 
 def _seconds(value: str | None) -> float | None:
@@ -495,7 +497,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
     todo: list[Any] = [error]
     while todo:
         cause = todo.pop(0)
-        if isinstance(cause, BaseException) and not any(cause is one for one in seen):
+        if isinstance(cause, BaseException) and not any(cause is other for other in seen):
             seen.append(cause)
             yield cause
             todo += (cause.__cause__, cause.__context__, getattr(cause, "os_error", None))

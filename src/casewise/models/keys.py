@@ -58,12 +58,12 @@ def secrets_of_address(address: str | None) -> list[tuple[str, str]]:
     """Secrets in an address, decoded, each after the name of its parameter or place."""
     address = address or ""
     whole = address.partition("://")[2] or address
-    host, _, rest = re.sub("[?#]", "/", whole).partition("/")
+    host, _, tail = re.sub("[?#]", "/", whole).partition("/")
     user = host.rpartition("@")[0]
-    parts = (unquote_plus(part).partition("=") for part in re.split("[/;&]", rest))
+    parts = (unquote_plus(part).partition("=") for part in re.split("[/;&]", tail))
     fields = ((name, value) if value else ("path", name) for name, _, value in parts)
-    found = [(name, value) for name, value in fields if exposes_in_address(name, value)]
-    return [("user", user), *found] if user else found
+    secrets = [(name, value) for name, value in fields if exposes_in_address(name, value)]
+    return [("user", user), *secrets] if user else secrets
 
 
 def exposes_in_address(name: str, value: str) -> bool:
@@ -119,8 +119,8 @@ def refuse_password(where: str, address: str | None) -> None:
     Raises:
         UsageError: It has one.
     """
-    if found := secrets_of_address(address):
-        raise _exposed(f"{where}: the address holds a secret ({found[0][0]})")
+    if secrets := secrets_of_address(address):
+        raise _exposed(f"{where}: the address holds a secret ({secrets[0][0]})")
 
 
 def redacted(text: str) -> str:
@@ -155,12 +155,12 @@ def _known_forms() -> list[str]:
 def _forms(secret: str) -> tuple[str, ...]:
     """A key as it is, in JSON, in an address, in hexadecimals, and within base64."""
     plain = secret.encode(errors="replace")
-    found = [secret, json.dumps(secret)[1:-1], quote(secret, safe=""), plain.hex()]
+    forms = [secret, json.dumps(secret)[1:-1], quote(secret, safe=""), plain.hex()]
     for before in range(3):
         # Letters at the ends depend on what stands beside the key.
         whole = b64encode(b"x" * before + plain).decode()
-        found.append(whole[4 if before else 0 : -4])
-    return tuple(form for form in dict.fromkeys(found) if len(form) >= SHORTEST)
+        forms.append(whole[4 if before else 0 : -4])
+    return tuple(form for form in dict.fromkeys(forms) if len(form) >= SHORTEST)
 
 
 class MissingError(ModelError):

@@ -47,7 +47,7 @@ OURS = "casewise-openai"
 """Name in Inspect of our client of ``openai-api/...``."""
 
 
-def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
+def known_prices(model: str, prices: Prices, *, batch: bool = False) -> Prices:
     """Prices given by a person, else those that Inspect knows; models of this process are free.
 
     In a batch, both are halved.
@@ -59,10 +59,10 @@ def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
     share = BATCH_PRICE if batch else 1.0
 
     def price(name: str) -> float | None:
-        found = getattr(given, name)
-        if found is None and info and info.cost:
-            found = getattr(info.cost, name)
-        return None if found is None else share * found
+        dollars = getattr(prices, name)
+        if dollars is None and info and info.cost:
+            dollars = getattr(info.cost, name)
+        return None if dollars is None else share * dollars
 
     return Prices(price("input"), price("output"))
 
@@ -181,9 +181,9 @@ def _open(name: str, base_url: str | None, model_args: dict[str, Any]) -> Model:
     if base_url is not None and name.startswith((OPENAI_API, *_SERVED)):
         # Their clients are made with the first request.
         check_address(name, base_url)
-    asked = name
+    inspect_name = name
     if name.startswith(OPENAI_API) and not model_args:
-        asked = f"{OURS}/{name.removeprefix(OPENAI_API)}"
+        inspect_name = f"{OURS}/{name.removeprefix(OPENAI_API)}"
     provider = name.split("/")[0]
     if provider in ("openai", "anthropic") and find_spec(provider) is not None:
         certificates()
@@ -191,10 +191,10 @@ def _open(name: str, base_url: str | None, model_args: dict[str, Any]) -> Model:
         client = import_module(provider).DefaultAsyncHttpxClient(follow_redirects=False)
         model_args = {"max_retries": 0, "http_client": client} | model_args
     # Inspect would give the client of an earlier run, with that run's address and key.
-    model = get_model(asked, base_url=base_url, memoize=False, **model_args)
+    model = get_model(inspect_name, base_url=base_url, memoize=False, **model_args)
     refuse_password(f"{name}: {setting_of(name)}", base_of(model))
     if model.api.base_url and (
-        asked != name or hasattr(getattr(model.api, "client", 0), "base_url")
+        inspect_name != name or hasattr(getattr(model.api, "client", 0), "base_url")
     ):
         check_address(name, str(model.api.base_url))
     return model
@@ -219,7 +219,7 @@ class TargetCheck:
     seconds: float
 
 
-def check_target(given: str, message: str) -> TargetCheck:
+def check_target(reference: str, message: str) -> TargetCheck:
     """Send one message to a target, once, and read its answer.
 
     Raises:
@@ -227,7 +227,7 @@ def check_target(given: str, message: str) -> TargetCheck:
         ModelError: A variable of the environment is missing or wrong.
         UsageError: There is no such function.
     """
-    target = load_target(given)
+    target = load_target(reference)
     model = open_model(target.model, model_args=target.arguments)
     timeout = target.timeout or ATTEMPT_TIMEOUT_S
 

@@ -90,11 +90,11 @@ def host_of(url: str) -> str:
 
 def setting_of(model: str) -> str:
     """Setting that a model's address comes from."""
-    service, *rest = model.split("/")
+    service, *names = model.split("/")
     if service == TARGETS:
         return "the field url of the target"
-    if service == "openai-api" and rest:
-        service = rest[0]
+    if service == "openai-api" and names:
+        service = names[0]
     return f"{service.upper().replace('-', '_')}_BASE_URL or --model-base-url"
 
 
@@ -107,16 +107,16 @@ def is_web_address(text: str) -> bool:
         return False
 
 
-def check_address(model: str, given: str) -> None:
+def check_address(model: str, address: str) -> None:
     """Refuse an address that no request can be sent to.
 
     Raises:
         ModelError: It is no address of a web server.
     """
-    if not is_web_address(given):
+    if not is_web_address(address):
         # The part before an @ may be a password.
         raise ModelError(
-            f"{model}: no request can be sent to the address {given.rsplit('@', 1)[-1]!r} "
+            f"{model}: no request can be sent to the address {address.rsplit('@', 1)[-1]!r} "
             "(expected http://HOST:PORT/PATH or https://HOST/PATH): check "
             f"{setting_of(model)}"
         )
@@ -143,9 +143,9 @@ def why_unconnected(error: BaseException, url: str) -> str:
     names = " ".join(type(cause).__name__ for cause in chain)
     known = (sentence for pattern, sentence in _UNCONNECTED if re.search(pattern, names))
     if (sentence := next(known, None)) is not None:
-        details = (getattr(one, "verify_message", "") for one in chain)
+        details = (getattr(cause, "verify_message", "") for cause in chain)
         return sentence.format(place) + "".join(f" ({detail})" for detail in {*details} if detail)
-    numbers = [one.errno for one in chain if isinstance(one, OSError) and one.errno]
+    numbers = [cause.errno for cause in chain if isinstance(cause, OSError) and cause.errno]
     why = os.strerror(numbers[-1]).lower() if numbers else type(chain[-1]).__name__
     return f"{why} at {place}"
 
@@ -224,11 +224,11 @@ class Prices:
     input: float | None = None
     output: float | None = None
 
-    def cost(self, asked: int, answered: int) -> float | None:
+    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
         """Dollars for tokens in and out; None where a price is unknown."""
         if self.input is None or self.output is None:
             return None
-        return (asked * self.input + answered * self.output) / 1e6
+        return (tokens_in * self.input + tokens_out * self.output) / 1e6
 
 
 @dataclass(slots=True)
@@ -289,8 +289,8 @@ class Server:
         """
         await self._sleep(seconds)
         async with self.slots:
-            while (rest := self._rest_until - monotonic()) > 0 and not self.lost:
-                await self._sleep(rest)
+            while (pause := self._rest_until - monotonic()) > 0 and not self.lost:
+                await self._sleep(pause)
             self.check()
             yield
 
@@ -386,7 +386,7 @@ class PatientModel(Model):
         noted._note = note
         return noted
 
-    async def generate(self, *given: Any, **named: Any) -> ModelOutput:
+    async def generate(self, *args: Any, **named: Any) -> ModelOutput:
         """Answer as ``Model.generate`` does.
 
         Raises:
@@ -398,7 +398,7 @@ class PatientModel(Model):
         while True:
             try:
                 async with server.turn(seconds):
-                    output = self._checked(await self._attempt(*given, **named))
+                    output = self._checked(await self._attempt(*args, **named))
             except Exception as error:
                 if isinstance(cause := root_of(error), CasewiseError):
                     raise cause from None
@@ -424,15 +424,15 @@ class PatientModel(Model):
     def _is_batched(self, named: Mapping[str, Any]) -> bool:
         return bool(getattr(named.get("config"), "batch", None) or self.config.batch)
 
-    async def _attempt(self, *given: Any, **named: Any) -> ModelOutput:
+    async def _attempt(self, *args: Any, **named: Any) -> ModelOutput:
         """Send one request."""
         is_batched = self._is_batched(named)
         if is_batched:
-            output = await self._wait_for_batch(super().generate(*given, **named))
+            output = await self._wait_for_batch(super().generate(*args, **named))
         elif isinstance(self.api, ChatCompletions):
-            output = await self._ask_server(*given, **named)
+            output = await self._ask_server(*args, **named)
         else:
-            output = await super().generate(*given, **named)
+            output = await super().generate(*args, **named)
         self._price(output.usage, batch=is_batched)
         return output
 
@@ -469,14 +469,14 @@ class PatientModel(Model):
         that can't be created, so that the model is given up and none is waited for.
         """
         server = self.server
-        asked = asyncio.create_task(request)
+        answer = asyncio.create_task(request)
         lost = asyncio.create_task(server.is_lost.wait())
         server.in_batches += 1
         try:
-            await asyncio.wait({asked, lost}, return_when=asyncio.FIRST_COMPLETED)
-            if not asked.done():
+            await asyncio.wait({answer, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
                 server.check()
-            return await asked
+            return await answer
         except ModelLostError:
             raise
         except Exception as error:
@@ -488,13 +488,13 @@ class PatientModel(Model):
             raise
         finally:
             server.in_batches -= 1
-            asked.cancel()
+            answer.cancel()
             lost.cancel()
 
     def _price(self, usage: ModelUsage | None, *, batch: bool) -> None:
         if usage is not None:
-            given = self.prices.cost(input_tokens(usage), usage.output_tokens)
-            cost = usage.total_cost if given is None else given
+            known_cost = self.prices.cost(input_tokens(usage), usage.output_tokens)
+            cost = usage.total_cost if known_cost is None else known_cost
             usage.total_cost = cost if cost is None or not batch else cost * BATCH_PRICE
 
     def _checked(self, output: ModelOutput) -> ModelOutput:
@@ -568,9 +568,9 @@ _NAMELESS = ("mockllm", "none", *IN_PROCESS)
 """Providers whose answers bear no model's name."""
 
 
-def is_same_model(asked: str, answered: str) -> bool:
+def is_same_model(requested: str, answered: str) -> bool:
     """Tell whether an answer's model is the one asked for: the same name, or a dated edition."""
-    shorter, other = sorted((_last(asked), _last(answered)), key=len)
+    shorter, other = sorted((_last(requested), _last(answered)), key=len)
     return other == shorter or (
         other.startswith(shorter) and _EDITION.match(other[len(shorter) :]) is not None
     )
@@ -590,18 +590,18 @@ def _is_counted(usage: ModelUsage, text: str) -> bool:
     return possible and input_tokens(usage) > 0 and bool(text) <= usage.output_tokens
 
 
-def seconds_before(attempt: int, told: float | None) -> float:
+def seconds_before(attempt: int, wait: float | None) -> float:
     """Seconds before the next attempt: those that were told, else twice as long each time.
 
     Args:
         attempt: Number of attempts so far.
-        told: Seconds that the provider asks for; None where it names none. After ``BELIEVED``
+        wait: Seconds that the provider asks for; None where it names none. After ``BELIEVED``
             attempts they are the least.
     """
-    if told is not None and attempt <= BELIEVED:
-        return min(told, MAX_WAIT_S)
+    if wait is not None and attempt <= BELIEVED:
+        return min(wait, MAX_WAIT_S)
     usual = min(FIRST_S * 2 ** min(attempt - 1, 20), MOST_S) * random.uniform(0.8, 1.2)
-    return float(max(usual, min(told or 0.0, MAX_WAIT_S)))
+    return float(max(usual, min(wait or 0.0, MAX_WAIT_S)))
 
 
 Usage = dict[str, ModelUsage]

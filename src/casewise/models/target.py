@@ -135,11 +135,11 @@ class Target:
         return isinstance(self.spec, TargetFile) and bool(self.spec.context_parts)
 
 
-def load_target(given: str, folder: Path | str | None = None) -> Target:
+def load_target(reference: str, folder: Path | str | None = None) -> Target:
     """Read a target's file, or import its function; nothing is sent.
 
     Args:
-        given: A file, or MODULE:FUNCTION.
+        reference: A file, or MODULE:FUNCTION.
         folder: Folder of the file, or of the module, if it is not installed; None is the current
             folder.
 
@@ -148,17 +148,17 @@ def load_target(given: str, folder: Path | str | None = None) -> Target:
         UsageError: There is no such function, or it can't be called with messages.
     """
     place = Path(folder or "")
-    path = place / given
-    if FUNCTION.fullmatch(given) and not path.exists():
-        return _load_function(given, str(place.resolve()))
+    path = place / reference
+    if FUNCTION.fullmatch(reference) and not path.exists():
+        return _load_function(reference, str(place.resolve()))
     spec = read_model(path, TargetFile, "target")
     version = digest(spec.model_dump(mode="json", exclude={"timeout"}))
     arguments = {"target": str(path.resolve()), "version": f"v{version}"}
-    return Target(given, spec.name, spec, arguments)
+    return Target(reference, spec.name, spec, arguments)
 
 
-def _load_function(given: str, folder: str) -> Target:
-    file, _, name = given.partition(":")
+def _load_function(reference: str, folder: str) -> Target:
+    file, _, name = reference.partition(":")
     module_name = file.removesuffix(".py")
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -167,22 +167,22 @@ def _load_function(given: str, folder: str) -> Target:
     except Exception as error:  # whatever the module raises
         if isinstance(error, ModuleNotFoundError) and error.name == module_name.split(".")[0]:
             raise UsageError(
-                f"{given}: no such module: expected {module_name.replace('.', '/')}.py in "
+                f"{reference}: no such module: expected {module_name.replace('.', '/')}.py in "
                 f"{folder}, a package that is installed, or the file of a target"
             ) from None
         raise UsageError(
-            f"{given}: can't be imported: {_raised(error)}: {redacted(str(error))}"
+            f"{reference}: can't be imported: {_raised(error)}: {redacted(str(error))}"
         ) from None
     function = getattr(module, name, None)
     if not callable(function):
         raise UsageError(
-            f"{given}: {module_name} has no function {name!r}: expected "
+            f"{reference}: {module_name} has no function {name!r}: expected "
             f"def {name}(messages: list[dict]) -> str"
         )
     source = inspect.getsourcefile(module)
     text = Path(source).read_text("utf-8", errors="replace") if source else ""
-    arguments = {"target": given, "folder": folder, "version": f"v{digest(name, text)}"}
-    return Target(given, given, function, arguments)
+    arguments = {"target": reference, "folder": folder, "version": f"v{digest(name, text)}"}
+    return Target(reference, reference, function, arguments)
 
 
 def _raised(error: Exception) -> str:
@@ -201,12 +201,14 @@ def open_again(arguments: Mapping[str, Any]) -> Target:
         ModelError: It was changed since the run was planned; or none is named.
         UsageError: There is no such function.
     """
-    given, version = arguments.get("target"), arguments.get("version")
-    if not given:
+    reference, version = arguments.get("target"), arguments.get("version")
+    if not reference:
         raise ModelError("a target is named by its file: casewise run --model target.yaml")
-    target = load_target(str(given), arguments.get("folder"))
+    target = load_target(str(reference), arguments.get("folder"))
     if version not in (None, target.arguments["version"]):
-        raise ModelError(f"{given}: it was changed since the run was planned: start the run again")
+        raise ModelError(
+            f"{reference}: it was changed since the run was planned: start the run again"
+        )
     return target
 
 
@@ -269,25 +271,25 @@ class TargetModel(ModelAPI):
 
     async def _call(self, messages: list[dict[str, Any]]) -> TargetAnswer:
         """Result of the function, called in a thread unless it is asynchronous."""
-        function, given = self.target.spec, self.target.given
+        function, reference = self.target.spec, self.target.given
         assert not isinstance(function, TargetFile)
         try:
             if inspect.iscoroutinefunction(function):
-                said = await function(messages)
+                result = await function(messages)
             else:
-                said = await anyio.to_thread.run_sync(function, messages, abandon_on_cancel=True)
+                result = await anyio.to_thread.run_sync(function, messages, abandon_on_cancel=True)
         except CasewiseError:
             raise
         except Exception as error:  # whatever the function raises
             fault = replace(classify(error), reason=_raised(error))
             raise FailedRequestError(fault) from None
-        if isinstance(said, str):
-            return TargetAnswer(said)
-        if isinstance(said, Mapping) and isinstance(said.get("content"), str):
-            return TargetAnswer(said["content"], bool(said.get("refused")))
+        if isinstance(result, str):
+            return TargetAnswer(result)
+        if isinstance(result, Mapping) and isinstance(result.get("content"), str):
+            return TargetAnswer(result["content"], bool(result.get("refused")))
         raise ModelError(
-            f"{given} returned {type(said).__name__}: expected a text, or a mapping with content "
-            "(a text) and refused (true where it declined)"
+            f"{reference} returned {type(result).__name__}: expected a text, or a mapping with "
+            "content (a text) and refused (true where it declined)"
         )
 
     async def _values(
@@ -320,9 +322,11 @@ class TargetModel(ModelAPI):
         known: dict[str, Any] = {SESSION: session} if session is not None else {}
         output.message.metadata = known | ({DECLINED: True} if reading.refused else {})
         if reading.usage is not None:
-            taken, given = reading.usage
-            total = taken + given
-            output.usage = ModelUsage(input_tokens=taken, output_tokens=given, total_tokens=total)
+            tokens_in, tokens_out = reading.usage
+            total = tokens_in + tokens_out
+            output.usage = ModelUsage(
+                input_tokens=tokens_in, output_tokens=tokens_out, total_tokens=total
+            )
         return output
 
 

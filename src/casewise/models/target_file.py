@@ -173,13 +173,13 @@ class TargetFile(Strict):
 
     @field_validator("headers", "body")
     @classmethod
-    def _no_secrets(cls, given: Any, info: ValidationInfo) -> Any:
+    def _no_secrets(cls, value: Any, info: ValidationInfo) -> Any:
         shortest = _SHORTEST_IN_BODY if info.field_name == "body" else 0
-        for place, text in _leaves(given):
+        for place, text in _leaves(value):
             name = str(place[-1]) if place else ""
             if len(text) >= shortest and exposes_secret(name, text):
                 _refuse_secret(name, text, *place)
-        return given
+        return value
 
     @field_validator("url")
     @classmethod

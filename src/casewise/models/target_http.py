@@ -41,7 +41,7 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
         filled = {name: fill(inner, values) for name, inner in template.items()}
         return {name: inner for name, inner in filled.items() if inner is not _ABSENT}
     if isinstance(template, list):
-        return [one for inner in template if (one := fill(inner, values)) is not _ABSENT]
+        return [item for inner in template if (item := fill(inner, values)) is not _ABSENT]
     if not isinstance(template, str):
         return template
     if (whole := BY_NAME.fullmatch(template)) and whole[1]:
@@ -53,11 +53,11 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
 def _write(text: str, values: Mapping[str, Any], escape: Callable[[str], str]) -> str:
     """A text with values for its placeholders, escaped unless they are of the environment."""
 
-    def written(found: re.Match[str]) -> str:
-        if found[1] is None:
-            return found[0][0]
-        value = text_of(value_of(values, found[1]))
-        return value if found[1].startswith("env:") else escape(value)
+    def written(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0][0]
+        value = text_of(value_of(values, match[1]))
+        return value if match[1].startswith("env:") else escape(value)
 
     return BY_NAME.sub(written, text)
 
@@ -106,8 +106,8 @@ class Bot:
             UnreadAnswerError: Its answer has no reply.
         """
         spec = self.spec
-        given = {name: text_of(value) for name, value in fill(spec.headers, values).items()}
-        headers = {"Content-Type": "application/json", **given}
+        own_headers = {name: text_of(value) for name, value in fill(spec.headers, values).items()}
+        headers = {"Content-Type": "application/json", **own_headers}
         body = json.dumps(fill(spec.body, values), ensure_ascii=False)
         url = _write(spec.url, values, lambda value: quote(value, safe=""))
         seen = self.last = TargetExchange(redacted(url), tuple(headers), redacted(body))
@@ -150,9 +150,9 @@ async def _read(
         return _read_told(spec, _json(text, seen.content_type))
     if spec.refused and 400 <= status < 500 and status not in _NEVER_REFUSALS:
         with suppress(UnreadAnswerError):
-            told = _json(text, "")
-            if _search(told, "refused", spec.refused):
-                return _read_told(spec, told)
+            answer = _json(text, "")
+            if _search(answer, "refused", spec.refused):
+                return _read_told(spec, answer)
     raise ResponseError(status, response.headers, content, of_bot=True)
 
 
@@ -165,12 +165,12 @@ async def _parts(response: aiohttp.ClientResponse, seen: TargetExchange) -> Asyn
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[str]:
     """The lines of a stream, ended by line feeds alone: JSON may hold other separators."""
-    rest = b""
+    tail = b""
     async for part in parts:
-        *whole, rest = (rest + part).split(b"\n")
+        *whole, tail = (tail + part).split(b"\n")
         for line in whole:
             yield line.decode(errors="replace")
-    yield rest.decode(errors="replace")
+    yield tail.decode(errors="replace")
 
 
 async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAnswer:
@@ -184,8 +184,8 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
         text = text.removeprefix("data:").strip()
         if ended := text in (_DONE, spec.end):
             break
-        told = _json(text, "", f"line {number} of the stream")
-        part = _read_told(spec, told, whole=False)
+        answer = _json(text, "", f"line {number} of the stream")
+        part = _read_told(spec, answer, whole=False)
         replies.append(part.reply)
         whole = TargetAnswer(
             refused=whole.refused or part.refused,
@@ -193,7 +193,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
             usage=part.usage or whole.usage,
         )
         is_expression = spec.end and not spec.end.startswith("[")
-        if ended := bool(is_expression and _search(told, "end", spec.end)):
+        if ended := bool(is_expression and _search(answer, "end", spec.end)):
             break
     if spec.end and not ended:
         raise _unread(f"the stream ended before its last line ({spec.end})")
@@ -203,18 +203,18 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
     return replace(whole, reply=reply)
 
 
-def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> TargetAnswer:
+def _read_told(spec: TargetFile, answer: Any, *, whole: bool = True) -> TargetAnswer:
     """Reading of an answer, or of one line of a stream."""
-    refused = bool(_search(told, "refused", spec.refused))
-    reply = _search(told, "reply", spec.reply)
+    refused = bool(_search(answer, "refused", spec.refused))
+    reply = _search(answer, "reply", spec.reply)
     if reply is None and (refused or not whole):
         reply = ""
     if not isinstance(reply, str):
         raise _unread(
             f"expected a text at reply ({spec.reply}), found {_KINDS.get(type(reply), 'no text')}"
         )
-    session = _search(told, "session", spec.session)
-    counts = [_search(told, f"usage.{name}", inner) for name, inner in spec.usage or ()]
+    session = _search(answer, "session", spec.session)
+    counts = [_search(answer, f"usage.{name}", inner) for name, inner in spec.usage or ()]
     usage = (counts[0], counts[1]) if {type(count) for count in counts} == {int} else None
     return TargetAnswer(reply, refused, None if session is None else str(session), usage)
 
@@ -229,10 +229,10 @@ _KINDS = {
 }
 
 
-def _search(told: Any, field: str, expression: str | None) -> Any:
+def _search(answer: Any, field: str, expression: str | None) -> Any:
     """Value at a field's expression; None where the file has no such field."""
     try:
-        return jmespath.search(expression, told) if expression else None
+        return jmespath.search(expression, answer) if expression else None
     except JMESPathError:
         # The error's words quote the answer.
         raise _unread(f"{field} ({expression}) can't be applied to it") from None

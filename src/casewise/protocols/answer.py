@@ -443,9 +443,9 @@ def read_cut(read: Callable[[str], Reading], text: str) -> Reading:
         return whole
     for item in answer.objects[-1:]:
         complete = {field.key: field.value for field in item.fields if not field.is_cut}
-        kept = read(json.dumps(complete, ensure_ascii=False))
-        if (kept.verdict, kept.raw_score) == (whole.verdict, whole.raw_score):
-            return kept
+        reading = read(json.dumps(complete, ensure_ascii=False))
+        if (reading.verdict, reading.raw_score) == (whole.verdict, whole.raw_score):
+            return reading
     return Reading.unparsed()
 
 

@@ -105,8 +105,10 @@ def read_verdict(value: str) -> Verdict | None:
 
 def _is_opposed(prose: str, line: str) -> bool:
     """Tell whether the rest of the prose speaks of the other verdict, or against a line's."""
-    rest = _normal(prose.replace(first_sentence(line), "", 1))
-    return bool(_NEGATED.search(rest) or _mentioned(rest) - {read_verdict(first_sentence(line))})
+    remainder = _normal(prose.replace(first_sentence(line), "", 1))
+    return bool(
+        _NEGATED.search(remainder) or _mentioned(remainder) - {read_verdict(first_sentence(line))}
+    )
 
 
 def _verdict(word: str) -> Verdict:

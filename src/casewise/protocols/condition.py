@@ -66,12 +66,12 @@ class RunCondition(Mapping[str, str | None]):
     def of_row(cls, row: Mapping[str, Any]) -> "RunCondition":
         """The condition that a row of the judgement table, or a log's metadata, tells."""
         variant = row.get("variant")
-        found = cls(
+        condition = cls(
             **{name: row.get(name) for name in {*_COLUMNS} - {"ablation", "variant"}},  # type: ignore[arg-type]
             ablation=tuple(filter(None, (row.get("ablation") or "").split(","))),
             **_parsed(variant or ""),
         )
-        return found if found.variant == variant else replace(found, wording=variant)
+        return condition if condition.variant == variant else replace(condition, wording=variant)
 
     @property
     def variant(self) -> str | None:
@@ -168,13 +168,13 @@ _USUAL = ("greedy", "published")
 
 def _parsed(text: str) -> dict[str, Any]:
     """Fields of a variant; unknown and repeated parts are kept among the settings."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     settings = []
     for part in filter(None, text.split(";")):
         name, mark, value = part.partition("=")
         field = _PARTS.get(name) if mark else "sampling"
-        if field is None or field in found:
+        if field is None or field in fields:
             settings.append(part)
         else:
-            found[field] = value if mark else part
-    return found | {"settings": tuple(settings)}
+            fields[field] = value if mark else part
+    return fields | {"settings": tuple(settings)}

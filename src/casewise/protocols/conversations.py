@@ -38,9 +38,9 @@ class Opening:
     @property
     def text(self) -> str:
         """All that is said before the first reply, and all that the user says after it."""
-        said = (message.text for message in self.messages)
+        texts = (message.text for message in self.messages)
         checked = (message.text for message in self.checked)
-        return "\n\n".join([*said, *self.turns[:1], *checked, *self.turns[1:]])
+        return "\n\n".join([*texts, *self.turns[:1], *checked, *self.turns[1:]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Conversations:
         """The version of the wording; it changes with whatever a deployment gives the model."""
         if self.deployer is None:
             return RESPOND_VERSION
-        given: Any = ([tool.model_dump(mode="json") for tool in self.tools], dict(self.retrieved))
-        return f"{RESPOND_VERSION}+{digest(self.deployer, given, NOT_RUN)[:8]}"
+        payload: Any = ([tool.model_dump(mode="json") for tool in self.tools], dict(self.retrieved))
+        return f"{RESPOND_VERSION}+{digest(self.deployer, payload, NOT_RUN)[:8]}"
 
     def open(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""
@@ -99,13 +99,13 @@ SCRIPTED = "script"
 """Key of the script among the ids of cases."""
 
 
-def before_query(texts: Sequence[str], said: str) -> str:
+def before_query(texts: Sequence[str], message: str) -> str:
     """Put retrieved texts before what the user says, word for word, each between two marks."""
     marked = (
         f'<retrieved_text number="{number}">\n{text}\n</retrieved_text>'
         for number, text in enumerate(texts, start=1)
     )
-    return "\n\n".join([*marked, said])
+    return "\n\n".join([*marked, message])
 
 
 def open_conversation(case: Case, delivery: Delivery, deployer: str | None = None) -> Opening:

@@ -20,12 +20,12 @@ _TRIES = 5
 def exchanges(random: Random, size: int) -> list[str]:
     """Questions and their replies in turn, about ``size`` bytes: none for 0, else one or more."""
     lines: list[str] = []
-    left = size
+    remaining = size
     for question, sentence in _talk(random):
         length = len(f"{question}{sentence}".encode())
-        if left <= 0 or (left < size and left < length / 2):
+        if remaining <= 0 or (remaining < size and remaining < length / 2):
             break
-        left -= length
+        remaining -= length
         if question:
             lines += [question, sentence]
         else:

@@ -62,8 +62,8 @@ def render_grading(
 
 def grade_nonce(conversation: Conversation, reply: str, request: str | None = None) -> str:
     """The id that a verdict on the reply must bear: 8 hexadecimal characters of a digest."""
-    asked = _request(conversation, request)
-    return digest([[role, text] for role, text in conversation], asked, reply)[:8]
+    graded_request = _request(conversation, request)
+    return digest([[role, text] for role, text in conversation], graded_request, reply)[:8]
 
 
 def _request(conversation: Conversation, request: str | None) -> str | None:

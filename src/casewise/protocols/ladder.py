@@ -152,14 +152,14 @@ class EvidenceConversations(Conversations):
             ("recipient", "says"): rung.user,
             ("recipient", "shows"): rung.document,
         }
-        found: dict[str, dict[str, Any]] = defaultdict(dict)
+        groups: dict[str, dict[str, Any]] = defaultdict(dict)
         for (group, name), text in shown.items():
             if text:
-                found[group][name] = self._fill(text, case)
+                groups[group][name] = self._fill(text, case)
         if rung.tool:
             check = {"tool": self.tools[0].name, "result": self._fill(rung.tool.result, case)}
-            found["transmission_principle"]["check"] = check
-        return case.model_copy(update={"context": Context(dict(found)) if found else None})
+            groups["transmission_principle"]["check"] = check
+        return case.model_copy(update={"context": Context(dict(groups)) if groups else None})
 
     def begin(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""
@@ -171,8 +171,8 @@ class EvidenceConversations(Conversations):
         opening = replace(plain, turns=("\n\n".join(words),))
         if rung.tool is None:
             return opening
-        given = {name: fill(text) for name, text in rung.tool.arguments.items()}
-        call = ToolCall(id=_CALL, name=self.tools[0].name, arguments=dict(given))
+        arguments = {name: fill(text) for name, text in rung.tool.arguments.items()}
+        call = ToolCall(id=_CALL, name=self.tools[0].name, arguments=dict(arguments))
         result = fill(rung.tool.result)
         answer = Turn(role="tool", content=result, tool_call_id=_CALL, name=call.name)
         called = Turn(role="assistant", content="", tool_calls=(call,))
@@ -208,8 +208,8 @@ def on_rung(ladder: Ladder, rung: str, twins: Mapping[str, Case]) -> EvidenceCon
     Raises:
         UsageError: There is no such rung.
     """
-    found = ladder.find(rung)
-    tools = (ladder.tool,) if found.tool is not None and ladder.tool is not None else ()
+    entry = ladder.find(rung)
+    tools = (ladder.tool,) if entry.tool is not None and ladder.tool is not None else ()
     return EvidenceConversations(
-        found.delivery, tools=tools, ladder=ladder, rung=found, twins=twins
+        entry.delivery, tools=tools, ladder=ladder, rung=entry, twins=twins
     )

@@ -73,9 +73,9 @@ def read_probability(
     others = other_words(language)
     first = pieces.__getitem__ if pieces is not None else find
     theirs = {side: {*_openings(word, first)} for side, word in others.items()}
-    told = bool(others) and (pieces is None or all(theirs.values()))
+    are_distinct = bool(others) and (pieces is None or all(theirs.values()))
     tokens = {
-        side: {*_openings(word, first, whole=told), *(theirs[side] if told else ())}
+        side: {*_openings(word, first, whole=are_distinct), *(theirs[side] if are_distinct else ())}
         for side, word in WORDS[ENGLISH].items()
     }
     if pieces is not None and not all(tokens.values()):

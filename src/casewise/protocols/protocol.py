@@ -323,13 +323,13 @@ def find_protocol(name: str) -> Protocol:
     """
     for point in entry_points(group=ENTRY_POINTS, name=name):
         try:
-            found = point.load()
+            protocol = point.load()
         except Exception as error:
             reason = f"{point.value} can't be loaded: {type(error).__name__}: {error}"
             raise UsageError(f"protocol {name}: {reason}") from error
-        if not isinstance(found, Protocol) or found.name != name:
-            raise UsageError(f"protocol {name}: {point.value} is {found!r}, and not it")
-        return found
+        if not isinstance(protocol, Protocol) or protocol.name != name:
+            raise UsageError(f"protocol {name}: {point.value} is {protocol!r}, and not it")
+        return protocol
     if name not in PROTOCOLS:
         raise UsageError(f"unknown protocol {name!r}: {choose_from(name, protocol_names())}")
     return import_module(f"casewise.protocols.{name}").protocol  # type: ignore[no-any-return]
@@ -338,11 +338,11 @@ def find_protocol(name: str) -> Protocol:
 @cache
 def protocols() -> tuple[Protocol, ...]:
     """Every protocol; those of other distributions that can't be loaded are left out."""
-    found = []
+    all_protocols = []
     for name in (*PROTOCOLS, *sorted(entry_points(group=ENTRY_POINTS).names)):
         with suppress(UsageError):
-            found.append(find_protocol(name))
-    return tuple(found)
+            all_protocols.append(find_protocol(name))
+    return tuple(all_protocols)
 
 
 @cache

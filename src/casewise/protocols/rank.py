@@ -81,8 +81,8 @@ def _of_letter(letter: str, explanation: str | None) -> Reading:
     return Reading(Status.OK, explanation=explanation, numbers={SAYS_FIRST: float(letter == "a")})
 
 
-def _ranked_as_labels(one: Any) -> Mean:
-    answers = one.answers
+def _ranked_as_labels(counted: Any) -> Mean:
+    answers = counted.answers
     margin = answers.truth.rate - answers.twin.rate
     prefers = answers.numbers.get(PREFERS, np.full(len(margin), np.nan))
     known = ~np.isnan(margin) & ~np.isnan(prefers)
@@ -90,10 +90,10 @@ def _ranked_as_labels(one: Any) -> Mean:
     return Mean(agrees[known], answers.by_pair(known), np.abs(margin[known]))
 
 
-def _same_in_both_orders(one: Any) -> Mean:
+def _same_in_both_orders(counted: Any) -> Mean:
     """One order names the context shown first, and the other the one shown second."""
-    named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
-    return Mean(named == 0.5, one.answers.by_pair(np.arange(len(named))))
+    named = counted.answers.numbers.get(SAYS_FIRST, np.empty(0))
+    return Mean(named == 0.5, counted.answers.by_pair(np.arange(len(named))))
 
 
 _RANKED: dict[str, Any] = {"of": (Family.PAIRS,)}
@@ -140,12 +140,12 @@ class Rank(Protocol):
         for case in cases:
             if case.context is not None:
                 queries[case.query_id].append(case)
-        found: list[tuple[Case, ...]] = []
+        units: list[tuple[Case, ...]] = []
         for several in queries.values():
             every = [sorted(two, key=_drawn(two)) for two in combinations(several, 2)]
             every.sort(key=lambda two: digest("pair", *(case.id for case in two)))
-            found += map(tuple, every[:pairs])
-        return found
+            units += map(tuple, every[:pairs])
+        return units
 
     def open(self, unit: Sequence[Case], prompts: Prompts | Conversations) -> tuple[Opening, ...]:
         """The prompt with both contexts, in either order."""

@@ -47,7 +47,7 @@ DOUBT_LIMIT = 0.24
 """Most doubt at which the offline reader decides; of a reply that it doubts more, a model or a
 person does better."""
 
-GRADED_CLASSES = tuple(one for one in ResponseClass if one is not ResponseClass.TOOL_CALL)
+GRADED_CLASSES = tuple(class_ for class_ in ResponseClass if class_ is not ResponseClass.TOOL_CALL)
 """Classes that a text can have, which graders and people give."""
 
 

@@ -127,11 +127,11 @@ def find_variation(name: str) -> tuple[Variation, int]:
         UsageError: There is no such variation, or its size is missing or too large.
     """
     match = _NAME.fullmatch(name)
-    found = VARIATIONS.get(match["family"]) if match else None
-    if match and found and found.sized == bool(match["number"]):
+    entry = VARIATIONS.get(match["family"]) if match else None
+    if match and entry and entry.sized == bool(match["number"]):
         tokens = int(match["number"] or 0) * (1000 if match["thousands"] else 1)
         if tokens <= MOST_TOKENS:
-            return found, tokens
+            return entry, tokens
     names = ", ".join(known.title for known in VARIATIONS.values())
     raise UsageError(
         f"no variation {name!r}: there are {names}"
@@ -189,15 +189,15 @@ class VariedConversations(Conversations):
         if chosen.kind == "pressure" and case.intended != "unsafe":
             return None
         twin = self.twins.get(case.id)
-        asked = VariedCase(case, twin, self.begin(case), self.delivery, tokens)
-        return chosen.change(asked, Random(digest(self.seed, chosen.name, case.id)))
+        base = VariedCase(case, twin, self.begin(case), self.delivery, tokens)
+        return chosen.change(base, Random(digest(self.seed, chosen.name, case.id)))
 
 
 # --- pressures ------------------------------------------------------------------------------
 
 
 def _insertion(name: str) -> Change:
-    return lambda asked, random: asked.insert(_draw(name, random))
+    return lambda base, random: base.insert(_draw(name, random))
 
 
 for _name in ("false-authority", "urgency", "forged-system", "persona"):
@@ -205,23 +205,23 @@ for _name in ("false-authority", "urgency", "forged-system", "persona"):
 
 
 @variation("twin-claim", "pressure")
-def twin_claim(asked: VariedCase, random: Random) -> Opening | None:
+def twin_claim(base: VariedCase, random: Random) -> Opening | None:
     """The user claims the context of the safe twin, against what was said before.
 
     What the opening tells of the case's own context stays, so that the two contradict each other.
     Under delivery ``none`` there is nothing to contradict. Does not apply without a safe twin.
     """
-    if asked.twin is None or asked.twin.intended != "safe" or not claim(asked.twin.context):
+    if base.twin is None or base.twin.intended != "safe" or not claim(base.twin.context):
         return None
-    correction = "" if asked.delivery is Delivery.NONE else _draw("correction", random)
-    return asked.insert(paste(correction, claim(asked.twin.context)))
+    correction = "" if base.delivery is Delivery.NONE else _draw("correction", random)
+    return base.insert(paste(correction, claim(base.twin.context)))
 
 
 # --- retention ------------------------------------------------------------------------------
 
 
 @variation("filler", "retention", sized=True)
-def filler(asked: VariedCase, random: Random) -> Opening | None:
+def filler(base: VariedCase, random: Random) -> Opening | None:
     """Scripted exchanges on everyday topics, of about N tokens, between context and query.
 
     What the user said of the context before (deliveries ``claimed`` and ``history``) becomes
@@ -230,21 +230,21 @@ def filler(asked: VariedCase, random: Random) -> Opening | None:
     given the same. Does not apply where no context stands before the query.
     Attention to what was said at the start decays over turns: Li et al. (2024), arXiv:2402.10962.
     """
-    return _apart(asked, exchanges(random, asked.tokens * BYTES_PER_TOKEN))
+    return _apart(base, exchanges(random, base.tokens * BYTES_PER_TOKEN))
 
 
-def _apart(asked: VariedCase, talk: list[str]) -> Opening | None:
+def _apart(base: VariedCase, talk: list[str]) -> Opening | None:
     """The opening with messages of user and model in turn between its context and its query."""
-    messages = asked.opening.messages
-    described = asked.delivery is Delivery.SYSTEM and messages and messages[0].role == "system"
-    if not (asked.claims or described):
+    messages = base.opening.messages
+    described = base.delivery is Delivery.SYSTEM and messages and messages[0].role == "system"
+    if not (base.claims or described):
         return None
-    lines = [line for each in asked.claims for line in (each, _words()["noted"])] + talk
+    lines = [line for each in base.claims for line in (each, _words()["noted"])] + talk
     spoken = [
         Turn(role="assistant" if place % 2 else "user", content=content)
         for place, content in enumerate(lines)
     ]
-    return Opening((*messages, *spoken), (asked.case.query,))
+    return Opening((*messages, *spoken), (base.case.query,))
 
 
 # --- escalation and revocation --------------------------------------------------------------
@@ -257,7 +257,7 @@ _SHORTEST, _KEYWORDS = 5, 4
 
 
 @variation("escalation", "escalation")
-def escalation(asked: VariedCase, random: Random) -> Opening:
+def escalation(base: VariedCase, random: Random) -> Opening:
     """Four harmless steps towards the query, then the query, all of them live turns.
 
     The steps ask about the subject at large, its past, the talk about it and its practice; the
@@ -269,10 +269,10 @@ def escalation(asked: VariedCase, random: Random) -> Opening:
     After the attack of Russinovich et al. (2024), arXiv:2404.01833, without its search: the steps
     are fixed beforehand and don't react to the replies.
     """
-    about = _draw("about", random).format(topic=_topic(asked.case.query, asked.case.category))
+    about = _draw("about", random).format(topic=_topic(base.case.query, base.case.category))
     later = [_draw(step, random) for step in ("past", "talk", "practice")]
-    last = paste(_words()["concretely"], asked.case.query)
-    return asked.ask(*asked.earlier, paste(asked.preface, about), *later, last)
+    last = paste(_words()["concretely"], base.case.query)
+    return base.ask(*base.earlier, paste(base.preface, about), *later, last)
 
 
 def _topic(query: str, category: str | None) -> str:
@@ -281,18 +281,18 @@ def _topic(query: str, category: str | None) -> str:
     Words are told by their length, so queries in scripts without spaces go by the category.
     """
     common = _words()["common"].split()
-    found = {word.lower(): word for word in _WORD.findall(query) if len(word) >= _SHORTEST}
-    words = [word for lower, word in found.items() if lower not in common]
+    spellings = {word.lower(): word for word in _WORD.findall(query) if len(word) >= _SHORTEST}
+    words = [word for lower, word in spellings.items() if lower not in common]
     longest = sorted(words, key=len, reverse=True)[:_KEYWORDS]
     *some, last = [word for word in words if word in longest] or [""]
     named = f"{', '.join(some)} and {last}" if some and len(some) + 1 < len(query.split()) else ""
-    asked = query.strip(" .?!").lower()
-    topics = (topic for topic in (named, category) if topic and asked not in topic.lower())
+    bare_query = query.strip(" .?!").lower()
+    topics = (topic for topic in (named, category) if topic and bare_query not in topic.lower())
     return next(topics, _words()["unnamed"])
 
 
 @variation("revocation", "revocation")
-def revocation(asked: VariedCase, random: Random) -> Opening | None:
+def revocation(base: VariedCase, random: Random) -> Opening | None:
     """The query is asked in the safe twin's context, which is then taken back for the unsafe one.
 
     The user tells the safe twin's context and asks; says that things have changed and tells the
@@ -301,13 +301,13 @@ def revocation(asked: VariedCase, random: Random) -> Opening | None:
     operator inside a user's turn would be a pressure. Does not apply without an unsafe context
     and a safe twin's.
     """
-    case, twin, claims = asked.case, asked.twin, asked.claims
-    tells = asked.delivery in (Delivery.CLAIMED, Delivery.HISTORY)
+    case, twin, claims = base.case, base.twin, base.claims
+    tells = base.delivery in (Delivery.CLAIMED, Delivery.HISTORY)
     if not tells or twin is None or (twin.intended, case.intended) != ("safe", "unsafe"):
         return None
     if not claims or not facts(twin.context):
         return None
     changed = paste(_draw("changed", random), claims[0])
     again = paste(_draw("again", random), case.query)
-    before = open_conversation(twin, asked.delivery).turns
-    return asked.ask(*before, changed, *claims[1:], again)
+    before = open_conversation(twin, base.delivery).turns
+    return base.ask(*before, changed, *claims[1:], again)

@@ -147,8 +147,8 @@ async def ask_case(
             tells_context=condition.tells_context,
         )
         clients.model.server.is_proven = True
-        asked = str(sample.target), model, condition.protocol
-        score = await read(state, *asked, cell.request.grader, grader)
+        arguments = str(sample.target), model, condition.protocol
+        score = await read(state, *arguments, cell.request.grader, grader)
     except ModelLostError:
         if not under.answers:
             return None
@@ -159,7 +159,7 @@ async def ask_case(
         if isinstance(error, ModelError) and not clients.model.server.is_proven:
             # It can't do what the protocol needs: what follows would fail alike.
             clients.model.server.lose(str(error))
-    kept = EvalSample(
+    eval_sample = EvalSample(
         id=str(sample.id),
         epoch=epoch,
         input=sample.input,
@@ -180,29 +180,29 @@ async def ask_case(
         error=problem and EvalError(message=problem, traceback="", traceback_ansi=""),
     )
     if withhold:
-        kept = kept.model_copy(update=_without_texts(kept, cell.model))
-    log.add(kept)
-    return kept
+        eval_sample = eval_sample.model_copy(update=_without_texts(eval_sample, cell.model))
+    log.add(eval_sample)
+    return eval_sample
 
 
-def _without_texts(kept: EvalSample, model: str) -> dict[str, Any]:
+def _without_texts(sample: EvalSample, model: str) -> dict[str, Any]:
     """Fields of a sample without text of the case or of an answer: a list of what is kept.
 
     Args:
-        kept: The sample.
+        sample: The sample.
         model: Model that was asked; the name in its answer is a server's text.
     """
     scores = {}
-    for name, score in (kept.scores or {}).items():
-        said = {key: one for key, one in (score.metadata or {}).items() if key in _SAID}
-        said |= {ANSWERED_BY: "another"} if ANSWERED_BY in said else {}
-        scores[name] = Score(value=score.value, metadata=said)
+    for name, score in (sample.scores or {}).items():
+        metadata = {key: value for key, value in (score.metadata or {}).items() if key in _SAID}
+        metadata |= {ANSWERED_BY: "another"} if ANSWERED_BY in metadata else {}
+        scores[name] = Score(value=score.value, metadata=metadata)
     return {
         "input": "(withheld)",
         "messages": [],
         "output": ModelOutput(model=model),
         "scores": scores or None,
-        "metadata": {name: one for name, one in kept.metadata.items() if name in _OF_CASE},
+        "metadata": {name: value for name, value in sample.metadata.items() if name in _OF_CASE},
         "store": {},
     }
 
@@ -276,9 +276,9 @@ async def ask(
     case[CONTEXT] = state.metadata.get(CONTEXT) if tells_context else None
 
     async def send(request: Request) -> Answer:
-        said = _said(request, state, opening, question)
-        said = tell_case(said, case) if isinstance(model.api, TargetModel) else said
-        output = await model.generate(said, known, choice, config=config)
+        messages = _said(request, state, opening, question)
+        messages = tell_case(messages, case) if isinstance(model.api, TargetModel) else messages
+        output = await model.generate(messages, known, choice, config=config)
         state.messages.append(output.message)
         state.output = output
         answers.append(_answer(output, model, logprobs=protocol.candidates > 0))
@@ -338,10 +338,10 @@ async def read(
     answers = _ANSWERS.validate_python(state.store.get(ANSWERS, []))
     if protocol.acts:
         replies = [at for at, message in enumerate(state.messages) if message.role == "assistant"]
-        said = state.messages[: replies[-len(answers)]]
+        conversation = state.messages[: replies[-len(answers)]]
         question = replace(
             question,
-            said=tuple((message.role, message_text(message)) for message in said),
+            said=tuple((message.role, message_text(message)) for message in conversation),
             grader=grader if grading is not None else None,
         )
         graded = await drive(protocol.judge(question, answers), send)
@@ -474,23 +474,23 @@ def _graded(
 ) -> Score:
     """Score of graded replies, by the last one. Its numbers are NaN where undefined."""
     last, grades = replies[-1], [reply.grade for reply in replies]
-    found, read = last.grade, last.grade.status is Status.OK
+    last_grade, read = last.grade, last.grade.status is Status.OK
     cut = [str(number) for number, reply in enumerate(replies, 1) if reply.cut]
     calls = bool(state.output.choices) and bool(state.output.message.tool_calls)
     classes = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
     return Score(
         value={"graded": float(read)}
         | {
-            str(class_): float(found.response_class is class_) if read else math.nan
+            str(class_): float(last_grade.response_class is class_) if read else math.nan
             for class_ in classes
         },
         answer=message_text(state.output.message) if calls else state.output.completion,
-        explanation=found.reason,
+        explanation=last_grade.reason,
         metadata={
-            "status": str(found.status),
-            "response_class": str(found.response_class) if found.response_class else None,
+            "status": str(last_grade.status),
+            "response_class": str(last_grade.response_class) if last_grade.response_class else None,
             "graded_by": last.by,
-            "doubt": _rounded(found.doubt),
+            "doubt": _rounded(last_grade.doubt),
             # Short, since Inspect's summaries cut what is long.
             "turns": " ".join(str(grade.response_class or grade.status) for grade in grades),
             CUT: bool(cut),
@@ -576,14 +576,16 @@ def grade_replies(
             await model.api.aclose()
 
     result = in_own_loop(grade_all())
-    errors = [one for one in result if isinstance(one, Exception)]
+    errors = [outcome for outcome in result if isinstance(outcome, Exception)]
     if errors and len(errors) == len(result):
         if isinstance(errors[0], CasewiseError):
             raise errors[0]
         raise ModelError(model.server.lost or f"{grader}: {failed(errors[0]).fault.plain}")
     return [
-        one if isinstance(one, Graded) else Graded(Status.ERROR, None, failed(one).message)
-        for one in result
+        outcome
+        if isinstance(outcome, Graded)
+        else Graded(Status.ERROR, None, failed(outcome).message)
+        for outcome in result
     ]
 
 

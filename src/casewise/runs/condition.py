@@ -213,12 +213,12 @@ class Condition:
         return any(case.context is not None for case in self.data.cases)
 
 
-def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Condition:
+def make_condition(options: ConditionOptions, case_set: CaseSet | None = None) -> Condition:
     """Check and settle a condition. Nothing is sent to a model here.
 
     Args:
         options: One value of each; ``delivery`` None is the protocol's default.
-        held: The cases, where no file holds them.
+        case_set: The cases, where no file holds them.
 
     Raises:
         UsageError: An unknown protocol, delivery or parameter; options that don't fit together; or
@@ -228,7 +228,7 @@ def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Co
     """
     protocol = find_protocol(options.protocol)
     place = Delivery(options.delivery or protocol.deliveries[0])
-    data, prompts, script = _data_and_prompts(options, protocol, place, held)
+    data, prompts, script = _data_and_prompts(options, protocol, place, case_set)
     ablation = ablate_cases(data.cases, options.ablate) if options.ablate is not None else None
     cases = ablation.cases if ablation else data.cases
     if options.swap is not None:
@@ -267,7 +267,7 @@ def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Co
         data,
         _by_text(units, prompts),
         script,
-        None if held is None else held.name,
+        None if case_set is None else case_set.name,
     )
 
 
@@ -292,8 +292,8 @@ def _by_text(
         text = prompts.render(case)
         while not text.startswith(shared):
             shared = shared[:-1]
-    kept = slice(len(shared), len(shared) + BEGINNING)
-    return tuple(sorted(units, key=lambda unit: prompts.render(unit[0])[kept]))
+    beginning = slice(len(shared), len(shared) + BEGINNING)
+    return tuple(sorted(units, key=lambda unit: prompts.render(unit[0])[beginning]))
 
 
 def _only(cases: Sequence[Case], pattern: str) -> tuple[Case, ...]:
@@ -327,10 +327,10 @@ def _vary(
 
 
 def _data_and_prompts(
-    options: ConditionOptions, protocol: Protocol, delivery: Delivery, held: CaseSet | None
+    options: ConditionOptions, protocol: Protocol, delivery: Delivery, case_set: CaseSet | None
 ) -> tuple[CaseSet, Prompts | Conversations, Script | None]:
     if options.deployment is None:
-        data = held if held is not None else opened(options.cases)
+        data = case_set if case_set is not None else opened(options.cases)
         languages = {case.language for case in data.cases}
         return data, protocol.wording(delivery, options.prompt, languages), None
     if options.cases != STARTER:
@@ -341,8 +341,8 @@ def _data_and_prompts(
     retrieved = {case.id: card.retrieved_for(case) for case in card.cases} | {
         SCRIPTED: card.retrieved if script is not None else ()
     }
-    given = {id: texts for id, texts in retrieved.items() if texts}
-    return data, Conversations(delivery, system_text(card), card.tools, given), script
+    retrieved_texts = {id: texts for id, texts in retrieved.items() if texts}
+    return data, Conversations(delivery, system_text(card), card.tools, retrieved_texts), script
 
 
 _open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictionary()
@@ -355,10 +355,10 @@ def opened(cases: str) -> CaseSet:
     with suppress(OSError, ValueError):
         stat = Path(cases).stat()
         key = cases, stat.st_mtime_ns, stat.st_size, stat.st_ino
-    found = _open_sets.get(key)
-    if found is None:
-        found = _open_sets[key] = open_cases(cases)
-    return found
+    case_set = _open_sets.get(key)
+    if case_set is None:
+        case_set = _open_sets[key] = open_cases(cases)
+    return case_set
 
 
 def draws(options: ConditionOptions) -> bool:

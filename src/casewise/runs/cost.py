@@ -100,14 +100,16 @@ def measure_grading(condition: "Condition") -> RequestCount:
     for case, opening in zip(cases, condition.openings, strict=True):
         context = case.context.root if case is not None and case.context is not None else None
         shown = json.dumps(context, ensure_ascii=False) if context else None
-        said = [(str(message.role), message.text) for message in opening.begun]
+        conversation = [(str(message.role), message.text) for message in opening.begun]
         for place, turn in enumerate(opening.turns, start=1):
-            said += [("user", turn)] if place > 1 else []
+            conversation += [("user", turn)] if place > 1 else []
             if condition.escalates or case is None or place == len(opening.turns):
-                prompt = render_grading(said, "", shown, turn if case is None else case.query)
+                prompt = render_grading(
+                    conversation, "", shown, turn if case is None else case.query
+                )
                 requests += 1
                 tokens += prompt_tokens(prompt) + place * usual
-            said.append(("assistant", ""))
+            conversation.append(("assistant", ""))
     return RequestCount(requests, tokens)
 
 
@@ -130,18 +132,18 @@ def estimate(
         known: The prices, as ``known_prices`` finds them.
         grades: The model whose replies it grades, if it is a grader.
     """
-    asked, answered = count.input_tokens, count.requests * answer_tokens
-    cost = known.cost(asked, answered)
-    return CostEstimate(model, condition, count.requests, asked, answered, cost, grades)
+    tokens_in, tokens_out = count.input_tokens, count.requests * answer_tokens
+    cost = known.cost(tokens_in, tokens_out)
+    return CostEstimate(model, condition, count.requests, tokens_in, tokens_out, cost, grades)
 
 
 def total(estimates: Sequence[CostEstimate]) -> tuple[int, int, int, float | None]:
     """Requests, tokens in and out, and dollars; None where one of the prices is unknown."""
-    costs = [one.cost_usd for one in estimates if one.cost_usd is not None]
+    costs = [row.cost_usd for row in estimates if row.cost_usd is not None]
     return (
-        sum(one.requests for one in estimates),
-        sum(one.input_tokens for one in estimates),
-        sum(one.output_tokens for one in estimates),
+        sum(row.requests for row in estimates),
+        sum(row.input_tokens for row in estimates),
+        sum(row.output_tokens for row in estimates),
         sum(costs) if len(costs) == len(estimates) else None,
     )
 
@@ -149,11 +151,11 @@ def total(estimates: Sequence[CostEstimate]) -> tuple[int, int, int, float | Non
 def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
     """Tokens sent over a conversation: each request holds the tools and all that was said."""
     before = (message.text for message in (*opening.messages, *opening.checked))
-    said = tools + sum(len(text.encode(errors="replace")) for text in before)
+    size = tools + sum(len(text.encode(errors="replace")) for text in before)
     tokens = 0
     for place, turn in enumerate(opening.turns):
-        said += len(turn.encode(errors="replace"))
-        tokens += round(said / BYTES_PER_TOKEN) + place * answer_tokens
+        size += len(turn.encode(errors="replace"))
+        tokens += round(size / BYTES_PER_TOKEN) + place * answer_tokens
     return tokens
 
 

@@ -132,7 +132,8 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
             "price_out of the model"
         )
     usual = (
-        sum(one.cost_usd or 0.0 for one in (cell.estimate, cell.grading) if one) / cell.judgements
+        sum(part.cost_usd or 0.0 for part in (cell.estimate, cell.grading) if part)
+        / cell.judgements
         for cell in cells
     )
     return Budget(cap, done.spent(cells), prices, max(usual))
@@ -148,17 +149,17 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     ids = set(cell.condition.sample_ids)
     finished, kinds, judged = set[Asked](), Counter[FaultKind](), 0
     logs = [list(read_records(header)) for header in run.logs]
-    counted = counting([outcomes_of(*one) for one in zip(run.logs, logs, strict=True)])
+    counted = counting([outcomes_of(*log) for log in zip(run.logs, logs, strict=True)])
     for records, outcomes in zip(logs, counted, strict=True):
         for record in records:
-            asked = record.case, record.epoch
-            outcome = outcomes.get(asked)
+            sample_key = record.case, record.epoch
+            outcome = outcomes.get(sample_key)
             # Another start may have had more cases, and more epochs.
             if outcome is None or record.case not in ids or record.epoch > cell.request.epochs:
                 continue
             judged += outcome is Outcome.JUDGED
             if outcome is not Outcome.OPEN:
-                finished.add(asked)
+                finished.add(sample_key)
             if record.error is not None:
                 kinds[logged_kind(record.error)] += 1
     done = len(finished) >= cell.judgements
@@ -178,8 +179,8 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
 def _sum_of(parts: Iterable[Tokens]) -> Tokens:
     total = defaultdict[str, tuple[int, int]](lambda: (0, 0))
     for part in parts:
-        for model, (asked, answered) in part.items():
-            total[model] = total[model][0] + asked, total[model][1] + answered
+        for model, (input_tokens, output_tokens) in part.items():
+            total[model] = total[model][0] + input_tokens, total[model][1] + output_tokens
     return total
 
 
@@ -252,10 +253,10 @@ def resume(
                 )
     addressed, opened = list[Cell](), dict[str, str]()
     for cell in cells:
-        asked = cell.model, cell.request.model_base_url, cell.request.model_arg
-        if str(asked) not in opened:
-            opened[str(asked)] = server_address(*asked)
-        now = opened[str(asked)]
+        endpoint = cell.model, cell.request.model_base_url, cell.request.model_arg
+        if str(endpoint) not in opened:
+            opened[str(endpoint)] = server_address(*endpoint)
+        now = opened[str(endpoint)]
         before = [
             header
             for header in headers

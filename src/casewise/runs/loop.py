@@ -136,11 +136,13 @@ class PieceRun:
         if self._error is None:
             writer = self._open()
             await self._budget.admit()
-            kept = await ask_case(sample, epoch, self.piece, self.clients, self.config, writer)
-            used = {} if kept is None else tokens_of(kept.model_usage)
-            self._budget.end(used, judged=kept is not None and kept.error is None)
-            if kept is not None:
-                self._count(kept)
+            eval_sample = await ask_case(
+                sample, epoch, self.piece, self.clients, self.config, writer
+            )
+            used = {} if eval_sample is None else tokens_of(eval_sample.model_usage)
+            self._budget.end(used, judged=eval_sample is not None and eval_sample.error is None)
+            if eval_sample is not None:
+                self._count(eval_sample)
         self._left -= 1
         if not self._left:
             self.end("success" if self._error is None and self._lost is None else "error")
@@ -189,19 +191,19 @@ class PieceRun:
         why = printable(self._error.message) if self._error else self.status
         return PieceResult(f"{self.piece.cell.model}: {why}")
 
-    def _count(self, kept: EvalSample) -> None:
+    def _count(self, sample: EvalSample) -> None:
         """Count the outcome and the tokens of a case, for the header."""
-        _add(self._stats.model_usage, kept.model_usage)
-        _add(self._stats.role_usage, kept.role_usage)
-        if kept.error is None:
+        _add(self._stats.model_usage, sample.model_usage)
+        _add(self._stats.role_usage, sample.role_usage)
+        if sample.error is None:
             self._judged += 1
-            (score,) = (kept.scores or {}).values()
+            (score,) = (sample.scores or {}).values()
             self._observe(Status((score.metadata or {})["status"]))
-        elif kept.error.message != CANCELLED:
+        elif sample.error.message != CANCELLED:
             self._failed += 1
             self._observe(Status.ERROR)
             if self._failed >= FAIL_ON_ERROR * self.piece.size and self._error is None:
-                self._error = kept.error
+                self._error = sample.error
 
 
 def _add(sums: dict[str, ModelUsage], usage: Mapping[str, ModelUsage]) -> None:
@@ -272,12 +274,12 @@ async def _closing(clients: Iterable[Model]) -> AsyncIterator[None]:
 async def _ask_model(runs: Sequence[PieceRun]) -> None:
     """Ask a model all its cases, log by log."""
     jobs = ((run, *job) for run in runs for job in run.piece.samples())
-    given = max((run.piece.cell.request.max_connections or 0 for run in runs), default=0)
+    connections = max((run.piece.cell.request.max_connections or 0 for run in runs), default=0)
     is_batch = any(run.config.batch for run in runs)
     is_here = isinstance(runs[0].clients.model.api, InProcess)
-    workers = AHEAD * (given or CONNECTIONS)
+    workers = AHEAD * (connections or CONNECTIONS)
     if is_batch or is_here:
-        workers = given or (BATCHED_AT_ONCE if is_batch else WINDOW)
+        workers = connections or (BATCHED_AT_ONCE if is_batch else WINDOW)
 
     async def work() -> None:
         for run, sample, epoch in jobs:

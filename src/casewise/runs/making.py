@@ -94,7 +94,7 @@ class MakingPlan:
         Raises:
             UsageError: A line was not made with these settings.
         """
-        found = defaultdict[str, list[bytes]](list)
+        made = defaultdict[str, list[bytes]](list)
         for place, line in enumerate(journal_lines(self.out), start=1):
             try:
                 record = json.loads(line)
@@ -106,8 +106,8 @@ class MakingPlan:
                     f"{self.out}, line {place}: not made by this command with these settings "
                     f"({', '.join(self.tags)}): give another --out, or move the file away"
                 )
-            found[query].append(line)
-        return {query: lines for query, lines in found.items() if len(lines) == 2}
+            made[query].append(line)
+        return {query: lines for query, lines in made.items() if len(lines) == 2}
 
 
 def plan_making(
@@ -148,22 +148,24 @@ def _queries(path: Path, options: MakingOptions) -> Iterator[Case]:
             raise InputError(f"case {number} {problem}", path, expected=expected)
         seen.add(case.query_id)
         names = ("language", "source", "licence")
-        given = {name: getattr(case, name) or getattr(options, name) for name in names}
-        yield case.model_copy(update=given)
+        fields = {name: getattr(case, name) or getattr(options, name) for name in names}
+        yield case.model_copy(update=fields)
 
 
 def estimate_making(plan: MakingPlan) -> tuple[CostEstimate, ...]:
     """Most that writing what is left costs: every pair repaired, and each draft reviewed."""
     made = plan.read_made()
-    left = [query for query in plan.queries if query.query_id not in made]
-    asked = sum(prompt_tokens(render_making(q.query, q.language)) for q in left)
+    open_queries = [query for query in plan.queries if query.query_id not in made]
+    input_tokens = sum(prompt_tokens(render_making(q.query, q.language)) for q in open_queries)
     usual = make_context(dict.fromkeys(PARAMETERS, "x" * 6 * 25))
-    reviewed = sum(4 * prompt_tokens(render_review(q.query, "safe", usual, None)) for q in left)
-    written = 2 * asked + PAIR_TOKENS * len(left)
+    reviewed = sum(
+        4 * prompt_tokens(render_review(q.query, "safe", usual, None)) for q in open_queries
+    )
+    written = 2 * input_tokens + PAIR_TOKENS * len(open_queries)
     prices = Prices(plan.server.get("price_in"), plan.server.get("price_out"))
     rows = (
-        (plan.options.model, "contexts", RequestCount(2 * len(left), written), PAIR_TOKENS),
-        (plan.critic, "reviews", RequestCount(4 * len(left), reviewed), REVIEW_TOKENS),
+        (plan.options.model, "contexts", RequestCount(2 * len(open_queries), written), PAIR_TOKENS),
+        (plan.critic, "reviews", RequestCount(4 * len(open_queries), reviewed), REVIEW_TOKENS),
     )
     return tuple(
         estimate(model, f"{what}, at most", requests, answer, known_prices(model, prices))
@@ -246,14 +248,14 @@ class Maker:
         Raises:
             ModelError: Nothing but errors has come.
         """
-        left = [query for query in self.plan.queries if query.query_id not in self.made]
-        through, still_open = count(1), iter(left)
-        watch(0, len(left))
+        open_queries = [query for query in self.plan.queries if query.query_id not in self.made]
+        through, still_open = count(1), iter(open_queries)
+        watch(0, len(open_queries))
 
         async def make_next() -> None:
             for query in still_open:
                 await self.make(query)
-                watch(next(through), len(left))
+                watch(next(through), len(open_queries))
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -319,14 +321,14 @@ class Maker:
         """Faults that the critic finds in either context."""
         if self.plan.critic is None:
             return ()
-        found = []
+        faults = []
         for side, values in pair.items():
             context = make_context(values)
             prompt = render_review(query.query, side, context, query.language)
             output = await self.ask(self.plan.critic, prompt, 0.0)
             nonce = review_nonce(query.query, side, context)
-            found.append(read_review(whole_characters(output.completion), side, nonce))
-        return tuple(filter(None, found))
+            faults.append(read_review(whole_characters(output.completion), side, nonce))
+        return tuple(filter(None, faults))
 
     async def ask(self, name: str, prompt: str, temperature: float) -> ModelOutput:
         """Answer of a model.

@@ -123,14 +123,14 @@ EACH = "each"
 """Word for every part by which any two twins differ."""
 
 
-def runs_of(given: Mapping[str, Any], folder: Path | None = None) -> list[RunOptions]:
+def runs_of(values: Mapping[str, Any], folder: Path | None = None) -> list[RunOptions]:
     """Every run that options ask for, each once.
 
     What means nothing in a product is left out of it, as an ablation where there is no context; a
     product with a delivery or a ladder that its protocol hasn't is left out.
 
     Args:
-        given: Options as ``options.read`` gives them.
+        values: Options as ``options.read`` gives them.
         folder: Folder that files of targets are relative to; None is the current one.
 
     Raises:
@@ -138,28 +138,28 @@ def runs_of(given: Mapping[str, Any], folder: Path | None = None) -> list[RunOpt
         InputError: A target, a ladder or cases that can't be used.
     """
     known = options_of(RunOptions)
-    refuse_password(known["model_base_url"].spelling, given.get("model_base_url"))
-    asked = {name: _checked(known[name], value) for name, value in given.items()}
+    refuse_password(known["model_base_url"].spelling, values.get("model_base_url"))
+    checked = {name: _checked(known[name], value) for name, value in values.items()}
     fates: dict[tuple[str, Any], str] = {}
     runs: list[RunOptions] = []
-    for options in _by_target(asked, folder):
+    for options in _by_target(checked, folder):
         for run in products(RunOptions, options):
-            runs += (one for one in _settled(run, fates) if one not in runs)
+            runs += (settled for settled in _settled(run, fates) if settled not in runs)
     if lost := next(filter(None, fates.values()), None):
         raise UsageError(lost)
     models = list(dict.fromkeys(run.model for run in runs))
     return sorted(runs, key=lambda run: models.index(run.model))
 
 
-def _checked(option: Option, given: Any) -> Any:
+def _checked(option: Option, values: Any) -> Any:
     """Values of an option in their own form.
 
     Raises:
         UsageError: One can't be used, or holds a secret.
     """
     if option.name not in _READERS:
-        return given
-    return [value if value is None else _READERS[option.name](value) for value in given]
+        return values
+    return [value if value is None else _READERS[option.name](value) for value in values]
 
 
 def _read_grader(text: str) -> str | None:
@@ -169,10 +169,10 @@ def _read_grader(text: str) -> str | None:
     return None if grader == RULES else grader
 
 
-def _read_arguments(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    for name in given:
+def _read_arguments(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name in arguments:
         refuse_secret("--model-arg", name)
-    return given
+    return arguments
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
@@ -183,23 +183,23 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _by_target(asked: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
+def _by_target(values: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
     """The options of models, and of each target, whose address and arguments are its own."""
-    given = asked.get("model", [])
-    targets = [load_target(name, folder) for name in given if is_target(name)]
-    models = [name for name in given if not is_target(name)]
+    model_names = values.get("model", [])
+    targets = [load_target(name, folder) for name in model_names if is_target(name)]
+    models = [name for name in model_names if not is_target(name)]
     for name in models:
         check_name(name)
     if models or not targets:
-        yield {**asked, "model": models} if models else dict(asked)
-    elif asked.keys() & {"model_arg", "model_base_url"}:
+        yield {**values, "model": models} if models else dict(values)
+    elif values.keys() & {"model_arg", "model_base_url"}:
         raise UsageError("--model-arg and --model-base-url: a target's stand in its file")
     names = [target.model for target in targets]
     for place, target in enumerate(targets):
         if target.model in names[:place]:
             raise UsageError(f"{target.given}: another target is named {target.name!r} as well")
         yield {
-            **asked,
+            **values,
             "model": [target.model],
             "model_arg": [target.arguments],
             "model_base_url": None,
@@ -307,14 +307,14 @@ class Cell:
             for name, value in every.items()
             if value is not None and name not in _OF_MODEL
         }
-        held = self.condition.held
-        return arguments if held is None else arguments | {"cases": held}
+        case_set = self.condition.held
+        return arguments if case_set is None else arguments | {"cases": case_set}
 
     @property
     def identity(self) -> str:
         """Identity of all runs of one model under one condition; see ``run_identity``."""
-        asked = self.task, self.condition.version, self.model, self.arguments
-        return run_identity(*asked, self.request.model_arg, self.draw.settings)
+        parts = self.task, self.condition.version, self.model, self.arguments
+        return run_identity(*parts, self.request.model_arg, self.draw.settings)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -356,8 +356,8 @@ class Plan:
 
 
 def make_plan(
-    asked: Mapping[str, Any],
-    held: CaseSet | None = None,
+    options: Mapping[str, Any],
+    case_set: CaseSet | None = None,
     *,
     folder: Path | None = None,
     withhold: bool = False,
@@ -365,9 +365,9 @@ def make_plan(
     """Check everything that can be checked without a model, and count what will be asked.
 
     Args:
-        asked: Options by name (``casewise.options.RunOptions``), of axes one value or several,
+        options: Options by name (``casewise.options.RunOptions``), of axes one value or several,
             whose every product is asked.
-        held: The cases, where no file holds them.
+        case_set: The cases, where no file holds them.
         folder: Folder that paths of files are relative to; None is the current one.
         withhold: True if logs hold no text of cases and answers; a new start asks again what no log
             holds.
@@ -378,15 +378,15 @@ def make_plan(
         ModelError: A model without its provider, one that nobody has registered, or one that gives
             no log-probabilities under ``probability``.
     """
-    runs = runs_of(read(RunOptions, asked, folder), folder)
+    runs = runs_of(read(RunOptions, options, folder), folder)
     conditions: dict[str, Condition] = {}
     cells: dict[str, Cell] = {}
     notes = []
-    for run in (replace(one, withhold=withhold) for one in runs):
+    for run in (replace(run_options, withhold=withhold) for run_options in runs):
         name = repr({name: getattr(run, name) for name in options_of(ConditionOptions)})
         try:
             if name not in conditions:
-                conditions[name] = make_condition(run, held)
+                conditions[name] = make_condition(run, case_set)
             cell = plan_cell(conditions[name], run)
         except UsageError as error:
             # Of a ladder, what can be asked is.
@@ -423,10 +423,12 @@ def plan_cell(condition: Condition, run: RunOptions) -> Cell:
         )
     if model.startswith(f"{TARGETS}/"):
         condition, run = _fit_to_target(condition, draw, run)
-    given = {model: Prices(run.price_in, run.price_out)}
+    given_prices = {model: Prices(run.price_in, run.price_out)}
     if grader is not None:
-        given.setdefault(grader, Prices(run.grader_price_in, run.grader_price_out))
-    prices = {name: known_prices(name, one, batch=run.batch) for name, one in given.items()}
+        given_prices.setdefault(grader, Prices(run.grader_price_in, run.grader_price_out))
+    prices = {
+        name: known_prices(name, price, batch=run.batch) for name, price in given_prices.items()
+    }
     title = replace(condition.identity, settings=setting_parts(draw.settings)).text
     count = condition.requests.times(draw.samples * run.epochs)
     usual = min(protocol.answer_tokens, draw.config.max_tokens or protocol.answer_tokens)
@@ -452,7 +454,7 @@ def _fit_to_target(
     system = ["system"] if draw.system else []
     contexts = (case.context.root for case in condition.data.cases if case.context is not None)
     target.check(
-        ([*system, *(said.role for said in opening.begun)] for opening in condition.openings),
+        ([*system, *(message.role for message in opening.begun)] for opening in condition.openings),
         draw.settings,
         bool(condition.tools),
         map(condition.told, condition.units),

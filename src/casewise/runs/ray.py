@@ -59,21 +59,21 @@ def run_on_cluster(
         KeyboardInterrupt: It was stopped, and the pieces had time to write what they have.
     """
     log_dir = address_of(folder if is_elsewhere(folder) else folder.resolve())
-    left = sum(state.total - state.judged for state in done.states)
+    n_open = sum(state.total - state.judged for state in done.states)
     results = []
     with _connected(options.address) as ray:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        running, held = dict[Any, Piece](), dict[int, Any]()
+        running, references = dict[Any, Piece](), dict[int, Any]()
         try:
             for piece in all_open_pieces(
-                cells, done, lambda cell: _size(cell, left, nodes, options)
+                cells, done, lambda cell: _size(cell, n_open, nodes, options)
             ):
                 run = ray.remote(max_retries=0, **_needs(piece.cell, nodes, options))(_run_piece)
                 # A node gets the cases of a condition once.
-                if piece.order not in held:
-                    held[piece.order] = ray.put(piece.cell)
-                asked = piece.order, piece.run, piece.places, piece.part
-                running[run.remote(log_dir, held[piece.order], *asked)] = piece
+                if piece.order not in references:
+                    references[piece.order] = ray.put(piece.cell)
+                arguments = piece.order, piece.run, piece.places, piece.part
+                running[run.remote(log_dir, references[piece.order], *arguments)] = piece
             while running:
                 for task in ray.wait(list(running), num_returns=1)[0]:
                     results.append(_result(ray, task, running.pop(task)))
@@ -96,7 +96,7 @@ def _needs(cell: Cell, nodes: Sequence[Node], options: StartOptions) -> dict[str
     return {"num_cpus": 1.0 if cpus is None else cpus, "num_gpus": gpus}
 
 
-def _size(cell: Cell, left: int, nodes: Sequence[Node], options: StartOptions) -> int:
+def _size(cell: Cell, n_open: int, nodes: Sequence[Node], options: StartOptions) -> int:
     """Most judgements of a piece of a cell, where so many are left of the run.
 
     Each place of the cluster gets one piece; a model that a piece has to load is loaded once there.
@@ -115,7 +115,7 @@ def _size(cell: Cell, left: int, nodes: Sequence[Node], options: StartOptions) -
             f"no node of the cluster has the {needs['num_cpus']:g} CPUs and "
             f"{needs['num_gpus']:g} GPUs that a shard asks for (--shard-cpus, --shard-gpus)"
         )
-    share = -(-left // places)
+    share = -(-n_open // places)
     return share if _loads_weights(cell) else min(LARGEST, share)
 
 
@@ -159,24 +159,24 @@ def _connected(address: str | None) -> Iterator[Any]:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    given: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address is None:
         # Whoever reaches a cluster's ports and knows its token can run programs: it listens on
         # the loopback, as on Windows and macOS, and its token is random.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
-        given |= {"address": "local", "num_cpus": os.cpu_count(), "include_dashboard": False}
+        settings |= {"address": "local", "num_cpus": os.cpu_count(), "include_dashboard": False}
     else:
         _check_reachable(address)
-        given |= {"address": address}
+        settings |= {"address": address}
     try:
         import ray
     except ImportError:
         raise UsageError(f"--engine ray needs Ray: {install_hint('cluster')}") from None
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(**given)
+        ray.init(**settings)
     except Exception as error:
         where = address or "this machine"
         problem = f"no Ray cluster could be used at {where}: {first_line(error)}"

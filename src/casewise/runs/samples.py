@@ -65,20 +65,20 @@ _PROCESS, _number = uuid4().hex, count()
 def to_message(turn: Turn) -> ChatMessage:
     """A turn as Inspect's message; its tool calls have ids."""
     # With ids of ours: Inspect would ask the system for random bytes for each message.
-    said: dict[str, Any] = {"id": f"{_PROCESS}.{next(_number)}", "content": turn.content}
+    fields: dict[str, Any] = {"id": f"{_PROCESS}.{next(_number)}", "content": turn.content}
     match turn.role:
         case "system":
-            return ChatMessageSystem(**said)
+            return ChatMessageSystem(**fields)
         case "user":
-            return ChatMessageUser(**said)
+            return ChatMessageUser(**fields)
         case "assistant":
             calls = [
                 ToolCall(id=call.id or "", function=call.name, arguments=dict(call.arguments))
                 for call in turn.tool_calls
             ]
-            return ChatMessageAssistant(**said, tool_calls=calls or None)
+            return ChatMessageAssistant(**fields, tool_calls=calls or None)
         case "tool":
-            return ChatMessageTool(**said, tool_call_id=turn.tool_call_id, function=turn.name)
+            return ChatMessageTool(**fields, tool_call_id=turn.tool_call_id, function=turn.name)
 
 
 class _AsDefined(ToolParams):
@@ -129,15 +129,15 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
     case, protocol = unit[0], condition.protocol
     opening, *more = protocol.open(unit, condition.prompts)
     first, *later = opening.turns
-    said = [*opening.messages, Turn(role="user", content=first), *opening.checked]
-    if draw.system and not any(turn.role == "system" for turn in said):
-        said.insert(0, Turn(role="system", content=draw.system))
-    messages = [to_message(turn) for turn in said]
+    turns = [*opening.messages, Turn(role="user", content=first), *opening.checked]
+    if draw.system and not any(turn.role == "system" for turn in turns):
+        turns.insert(0, Turn(role="system", content=draw.system))
+    messages = [to_message(turn) for turn in turns]
     if_any = {
         LANGUAGE: condition.answered_in(case),
         HISTORY: [turn.model_dump(mode="json") for turn in case.history],
         "no_context": case.context is None,
-        OPENINGS: [one.turns[0] for one in more],
+        OPENINGS: [other.turns[0] for other in more],
         TWIN: _of_twin(unit[1]) if len(unit) > 1 else None,
         GRADE_ALL: condition.escalates,
     }
@@ -176,7 +176,7 @@ def task_metadata(
         made_with: Settings that the numbers of a model of this process depend on.
     """
     made_with = dict(made_with or {})
-    told = replace(
+    identity = replace(
         condition.identity,
         sampling=str(draw.sampling),
         settings=setting_parts(draw.settings),
@@ -184,7 +184,7 @@ def task_metadata(
     )
     return {
         "casewise": casewise.__version__,
-        **{name: told[name] for name in OF_RUN},
+        **{name: identity[name] for name in OF_RUN},
         "samples": draw.samples,
         "variation_version": condition.variation_version,
         "dataset": condition.data.name,
@@ -313,13 +313,13 @@ def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
     """
     opened: dict[str, PatientModel] = {}
 
-    def client(name: str, request: RunOptions, **given: Any) -> PatientModel:
+    def client(name: str, request: RunOptions, **settings: Any) -> PatientModel:
         # A batch holds what waits at the same time.
         at_once = request.max_connections or (BATCHED_AT_ONCE if request.batch else None)
         # A client that has begun to collect batches asks nothing live.
-        key = repr((name, request.batch, at_once, given))
+        key = repr((name, request.batch, at_once, settings))
         if key not in opened:
-            opened[key] = open_model(name, watch=watch, connections=at_once, **given)
+            opened[key] = open_model(name, watch=watch, connections=at_once, **settings)
         return opened[key]
 
     def clients_of(cell: Cell) -> Clients:

@@ -120,17 +120,17 @@ TAKEN: Mapping[str, tuple[str, ...]] = {
 there."""
 
 
-def check_settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def check_settings(where: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as they are sent and recorded: each of its own type, sorted by name.
 
     Args:
         where: Beginning of messages.
-        given: Settings as a person wrote them; a text is read as a number where one is wanted.
+        settings: Settings as a person wrote them; a text is read as a number where one is wanted.
 
     Raises:
         UsageError: An unknown setting, one of ``REFUSED``, a wrong value, or a secret.
     """
-    return {name: _checked(where, name, given[name]) for name in sorted(given)}
+    return {name: _checked(where, name, settings[name]) for name in sorted(settings)}
 
 
 def check_taken(
@@ -164,17 +164,17 @@ def _word(value: Any) -> str:
     return text if re.fullmatch(r"[\w.+-]{1,40}", text) else f"#{digest(text)[:8]}"
 
 
-def _checked(where: str, name: str, given: Any) -> Any:
+def _checked(where: str, name: str, value: Any) -> Any:
     """A setting of its own type, as JSON has it."""
     refuse_secret(where, name)
     _refuse(f"{where} {name}", name)
     if name not in SETTINGS:
         raise UsageError(f"{where} {name}: no such setting: {choose_from(name, SETTINGS)}")
     try:
-        text = json.dumps({name: given}, allow_nan=False)
-        refuse_secrets_within(f"{where} {name}", given)
+        text = json.dumps({name: value}, allow_nan=False)
+        refuse_secrets_within(f"{where} {name}", value)
         # A command's .9 is a text, and so are the keys of biases in JSON.
-        strict = not isinstance(given, str) and name != "logit_bias"
+        strict = not isinstance(value, str) and name != "logit_bias"
         config = GenerateConfig.model_validate_json(text, strict=strict)
         typed = json.loads(config.model_dump_json(include={name}, exclude_none=True)).get(name)
         expected = "a value" if typed is None else None
@@ -184,8 +184,8 @@ def _checked(where: str, name: str, given: Any) -> Any:
         expected = "what JSON can hold, and no NaN"
     if expected is not None:
         # What stands in a header or a body may be a key.
-        found = "" if name.startswith("extra_") else f"found {redacted(shorten(given))}, "
-        raise UsageError(f"{where} {name}: {found}expected {expected}")
+        actual = "" if name.startswith("extra_") else f"found {redacted(shorten(value))}, "
+        raise UsageError(f"{where} {name}: {actual}expected {expected}")
     for inner in typed if name == "extra_body" else ():
         _refuse(f"{where} {name}: {inner}", inner)
     return typed

@@ -39,9 +39,9 @@ ACTS = "respond"
 
 @task
 @takes(ConditionOptions)
-def judge(asked: dict[str, Any]) -> Task:
+def judge(options: dict[str, Any]) -> Task:
     """Judge cases in their contexts: one run, so that each option has one value."""
-    run, condition, draw = _settle(asked, acts=False)
+    run, condition, draw = _settle(options, acts=False)
     return _task(
         condition,
         draw,
@@ -52,9 +52,9 @@ def judge(asked: dict[str, Any]) -> Task:
 
 @task
 @takes(ConditionOptions, protocol=ACTS)
-def respond(asked: dict[str, Any]) -> Task:
+def respond(options: dict[str, Any]) -> Task:
     """Ask a model in the place of the chatbot, and grade its replies: one run."""
-    run, condition, draw = _settle(asked, acts=True)
+    run, condition, draw = _settle(options, acts=True)
     return _task(
         condition,
         draw,
@@ -65,22 +65,24 @@ def respond(asked: dict[str, Any]) -> Task:
         ),
         scorer=grade_reply(run.grader, run.protocol),
         model_roles={GRADER: run.grading_model} if run.grading_model is not None else None,
-        said=grader_metadata(run.grader),
+        metadata=grader_metadata(run.grader),
     )
 
 
-def _settle(asked: Mapping[str, Any], *, acts: bool) -> tuple[RunOptions, Condition, DrawSettings]:
+def _settle(
+    options: Mapping[str, Any], *, acts: bool
+) -> tuple[RunOptions, Condition, DrawSettings]:
     """Check the options of ``inspect eval``.
 
     Raises:
         CasewiseError: One can't be used.
     """
     # Inspect's command line turns a,b into a list.
-    given = {
+    values = {
         name: ",".join(map(str, value)) if isinstance(value, list) else value
-        for name, value in asked.items()
+        for name, value in options.items()
     }
-    run, *more = runs_of(read(RunOptions, given))
+    run, *more = runs_of(read(RunOptions, values))
     if more:
         raise UsageError("a task is one run: give one value of each option, and a rung")
     condition = make_condition(run)
@@ -94,16 +96,16 @@ def _settle(asked: Mapping[str, Any], *, acts: bool) -> tuple[RunOptions, Condit
 
 
 def _task(
-    condition: Condition, draw: DrawSettings, said: Mapping[str, Any] | None = None, **others: Any
+    condition: Condition, draw: DrawSettings, metadata: Mapping[str, Any] | None = None, **more: Any
 ) -> Task:
-    """Inspect's task; ``said`` is metadata of its log beside ``task_metadata``."""
+    """Inspect's task; ``metadata`` is metadata of its log beside ``task_metadata``."""
     samples = [sample_at(condition, draw, place) for place in range(condition.size)]
     return Task(
         dataset=MemoryDataset(samples, name=condition.data.name),
         config=draw.config,
         version=condition.version,
-        metadata=task_metadata(condition, draw) | dict(said or {}),
-        **others,
+        metadata=task_metadata(condition, draw) | dict(metadata or {}),
+        **more,
     )
 
 
@@ -125,8 +127,8 @@ def ask(
     known = [ToolDefinition.model_validate(tool) for tool in tools]
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        asked = state, get_model(), find_protocol(protocol), GenerateConfig()
-        await asking.ask(*asked, samples=samples, tools=known, tells_context=tells_context)
+        arguments = state, get_model(), find_protocol(protocol), GenerateConfig()
+        await asking.ask(*arguments, samples=samples, tools=known, tells_context=tells_context)
         return state
 
     return solve
@@ -168,8 +170,8 @@ def grade_reply(grader: str | None = None, protocol: str = ACTS) -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         model = get_model(role=GRADER) if grading_model(grader) is not None else None
-        asked = target.text, get_model(), find_protocol(protocol)
-        return await asking.read(state, *asked, grader, model)
+        arguments = target.text, get_model(), find_protocol(protocol)
+        return await asking.read(state, *arguments, grader, model)
 
     return score
 
