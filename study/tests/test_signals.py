@@ -90,13 +90,13 @@ SIGNALS: tuple[tuple[Record, str | None], ...] = (
 
 
 @pytest.fixture(scope="module")
-def told(study: Path) -> Record:
+def record(study: Path) -> Record:
     """The export of these people; everybody else's pages were watched and show nothing."""
     votes = simulate(study, World(careless=0), 3)
     nothing = {"trap_pages": 24, "trapped": 0, "watched": 24, "left": 0, "copied": 0}
     for number, person in enumerate(votes.people):
-        one = SIGNALS[number][0] if number < len(SIGNALS) else {}
-        person |= nothing | {"away_seconds": None, "tool": None} | one
+        signals = SIGNALS[number][0] if number < len(SIGNALS) else {}
+        person |= nothing | {"away_seconds": None, "tool": None} | signals
     return exported(cli_in(study.parent), "--votes", votes.write(study.parent / "v"))
 
 
