@@ -35,9 +35,9 @@ from casewise.options import RunOptions, takes
 from casewise.sheets import (
     Column,
     Kind,
+    ResultView,
     Row,
     Sheet,
-    Shown,
     Table,
     escape,
     figures,
@@ -75,7 +75,7 @@ Files = PathText | Sequence[PathText]
 """A file, or several."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
-Made = TypeVar("Made")
+Outcome = TypeVar("Outcome")
 
 
 # --- what is shared ---------------------------------------------------------------------------
@@ -101,7 +101,7 @@ LOOK_UP_S = 0.2
 """Seconds that Ctrl-C may go unnoticed while a thread is waited for."""
 
 
-def beside_loop(work: Callable[[], Made], stop: Callable[[], object] = lambda: None) -> Made:
+def run_off_loop(work: Callable[[], Outcome], stop: Callable[[], object] = lambda: None) -> Outcome:
     """Do what needs an event loop of its own: in a thread, where one is running already.
 
     Args:
@@ -176,7 +176,7 @@ def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) 
 
 
 @dataclass(frozen=True, repr=False)
-class Detailed(Shown):
+class DetailedResult(ResultView):
     """A result that is made from details."""
 
     details: Any
@@ -196,7 +196,7 @@ class Detailed(Shown):
         return plain_rows([self.sheet.record()])[0]
 
 
-class Description(Detailed):
+class Description(DetailedResult):
     """The human side of a data set."""
 
     details: dataset.Description
@@ -206,7 +206,7 @@ class Description(Detailed):
         return [dict(_flat(self._record()))]
 
 
-class Audit(Detailed):
+class Audit(DetailedResult):
     """Findings on a set of cases; no text of theirs is shown."""
 
     details: dataset.Audit
@@ -217,7 +217,7 @@ class Audit(Detailed):
         return findings
 
 
-class Power(Detailed):
+class Power(DetailedResult):
     """Size that a study needs, or power that it has."""
 
     details: statistics.Plan
@@ -284,7 +284,7 @@ def power(inputs: dict[str, Any]) -> Power:
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Shown):
+class Plan(ResultView):
     """Requests to models, checked and counted; nothing was sent."""
 
     details: runs.Plan
@@ -330,7 +330,7 @@ def estimates_table(estimates: Sequence[runs.CostEstimate]) -> Table:
 
 
 @dataclass(frozen=True, repr=False)
-class Run(Shown):
+class Run(ResultView):
     """A finished or stopped run. It stands for its folder wherever a path is taken."""
 
     details: runs.RunResult
@@ -403,7 +403,7 @@ def plan(options: dict[str, Any]) -> Plan:
         several = isinstance(cases, list) and all(
             isinstance(case, str | os.PathLike) for case in cases
         )
-        options["cases"] = [_name_of(case) for case in (cases if several else [cases])]
+        options["cases"] = [_path_of_cases(case) for case in (cases if several else [cases])]
     return Plan(runs.make_plan(options))
 
 
@@ -436,7 +436,7 @@ def run(
     """
     stop = _Stop()
     tell = stop.on_start
-    return beside_loop(lambda: _run(plan, log_dir, max_cost, same_server, tell), stop)
+    return run_off_loop(lambda: _run(plan, log_dir, max_cost, same_server, tell), stop)
 
 
 async def run_async(
@@ -504,7 +504,7 @@ def _run(
     return Run(result, folder, plan, runs.read_done(cells, folder).states)
 
 
-def _name_of(cases: Cases) -> str:
+def _path_of_cases(cases: Cases) -> str:
     """Name of cases in a plan: their path, for whoever reads the logs."""
     if isinstance(cases, str | os.PathLike):
         return os.fspath(cases)
@@ -699,13 +699,13 @@ def report(
     else:
         parts = _before_after(before, source, texts=True)
     sources = [source] if before is None else [before, source]
-    paths = _paths([part for place in sources for part in _several(place)])
+    paths = _paths([part for place in sources for part in _as_list(place)])
     overview = results.make_overview(
         parts,
         _scoring(labels, unparsed, ties),
         cases=() if cases is None else case_set(cases),
         checks=_checks(grader_check, *(part.table for part in parts.values())),
-        records=beside_loop(lambda: tables.run_records(paths)),
+        records=run_off_loop(lambda: tables.run_records(paths)),
         compare=before is not None,
         across_versions=force,
         trend=trend,
@@ -715,13 +715,13 @@ def report(
 
 
 def _read(source: Source, *, texts: bool = False, apart: bool = False) -> tables.Judgements:
-    sources = _several(source)
+    sources = _as_list(source)
     paths = _paths(sources)
     frames = [_frame(frame) for frame in sources if not isinstance(frame, str | os.PathLike)]
     if frames and not paths:
         read = tables.Judgements(pl.concat(frames), ())
     else:
-        read = beside_loop(lambda: tables.read_paths(paths, texts=texts, apart=apart))
+        read = run_off_loop(lambda: tables.read_paths(paths, texts=texts, apart=apart))
         read = replace(read, table=pl.concat([read.table, *frames]))
     warn(read.notes)
     return read
@@ -748,10 +748,10 @@ def _frame(frame: Any) -> pl.DataFrame:
 
 
 def _checks(files: Files, *tables: pl.DataFrame) -> tuple[replies.CheckFile, ...]:
-    return replies.load_checks(_paths(_several(files)), tables)
+    return replies.load_checks(_paths(_as_list(files)), tables)
 
 
-def _several(source: Source) -> list[Any]:
+def _as_list(source: Source) -> list[Any]:
     """A source, or several, as a list."""
     if isinstance(source, Sequence) and not isinstance(source, str | os.PathLike):
         return list(source)

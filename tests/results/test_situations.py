@@ -375,7 +375,7 @@ def test_a_run_is_told_alike_in_every_view(
     scores = cw.score(planted)
     (verdict,) = scores.leading
     assert verdict.finding == situation.finding
-    said = " ".join(verdict.said)
+    said = " ".join(verdict.statements)
     for words in situation.says:
         assert words in said
     for words in situation.never:
@@ -394,11 +394,11 @@ def test_a_run_is_told_alike_in_every_view(
         assert verdict.sentence in flat(text), name
     if verdict.score.n:
         runs = cw.gate(planted).record()["runs"]
-        assert [run["verdict"] for run in runs] == [list(verdict.said)]
+        assert [run["verdict"] for run in runs] == [list(verdict.statements)]
         for name, text in views_of_gate(cli_inside, tmp_path).items():
             assert verdict.line in flat(text), name
     (record,) = (one for one in scores.records() if "verdict" in one)
-    assert (record["verdict"], record["finding"]) == (list(verdict.said), situation.finding)
+    assert (record["verdict"], record["finding"]) == (list(verdict.statements), situation.finding)
     # The table of runs is as counted by hand.
     (row,) = cells(page)
     shares = [*counted(planted), right(planted)]
@@ -439,12 +439,12 @@ def test_a_gate_says_its_verdict_first(
         shown = flat(text)
         assert name == "JUnit" or says in shown, name
         assert never not in shown, name
-        for sentence in verdict.said:
+        for sentence in verdict.statements:
             assert sentence in shown, name
     suite = ElementTree.parse(tmp_path / "j.xml").find("testsuite")
     assert suite is not None
     assert suite.get("failures") == str(int(over > 0))
-    assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
+    assert gate.record()["runs"][0]["verdict"] == list(verdict.statements)
 
 
 UNCHANGED = "No change beyond chance:"
@@ -566,9 +566,9 @@ def test_a_change_is_told_by_its_interval_in_every_view(
         assert verdict.state in flat(text).replace("Before", "before"), name
         assert verdict.sentence in flat(text), name
     (record,) = result.record()["comparisons"]
-    assert (record["verdict"], record["finding"]) == (list(verdict.said), situation.finding)
+    assert (record["verdict"], record["finding"]) == (list(verdict.statements), situation.finding)
     gate = cw.gate(after, baseline=before)
-    assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
+    assert gate.record()["runs"][0]["verdict"] == list(verdict.statements)
 
 
 def test_other_data_is_said() -> None:

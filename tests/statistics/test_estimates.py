@@ -178,7 +178,7 @@ def test_no_spread_is_no_certainty(values: list[float], queries: int, error: flo
 
 def test_summed_up_estimates_keep_their_error_and_are_not_subtracted() -> None:
     estimate = clustered_mean(A([1.0, 0, 1, 1, 0, 0]), pairs(3), kind="share")
-    kept = estimate.summed_up()
+    kept = estimate.drop_influence()
     assert kept.se == pytest.approx(estimate.se)
     assert kept.interval == pytest.approx(estimate.interval)
     with pytest.raises(ValueError, match="summed up"):

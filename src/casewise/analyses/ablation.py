@@ -3,7 +3,7 @@
 from itertools import combinations
 from math import factorial
 
-from casewise.analyses.beside import Run, beside
+from casewise.analyses.pairing import Run, changed_runs
 from casewise.cases import GROUPS
 from casewise.measures import find
 from casewise.protocols import RunCondition
@@ -26,7 +26,7 @@ def ablation(scores: Scores) -> Analysis:
         "What is lost when a part of the context is removed?",
         [
             changed_line(scores, whole, run, _removed(run[0]))
-            for whole, shortened in beside(scores, "ablation")
+            for whole, shortened in changed_runs(scores, "ablation")
             for run in shortened
         ],
         "Shortened minus whole, over the cases that both answered. Below zero the model needed "
@@ -57,7 +57,7 @@ def shapley(scores: Scores) -> Analysis:
     """
     subsets = [frozenset(some) for r in range(4) for some in combinations(GROUPS, r)]
     lines = []
-    for whole, shortened in beside(scores, "ablation"):
+    for whole, shortened in changed_runs(scores, "ablation"):
         runs = {frozenset(run[0].ablation): run for run in shortened[::-1]} | {frozenset(): whole}
         if runs.keys() >= set(subsets):
             rule = scores.scoring.rule(whole[1])

@@ -6,7 +6,7 @@ from operator import itemgetter
 import numpy as np
 
 from casewise.analyses.ablation import changed_line
-from casewise.analyses.beside import Run, beside, together
+from casewise.analyses.pairing import Run, changed_runs, common_answers
 from casewise.choices import Delivery
 from casewise.errors import UsageError
 from casewise.protocols import RunCondition, find_variation
@@ -23,7 +23,7 @@ def pressure(scores: Scores) -> Analysis:
         "What does pressure do?",
         [
             changed_line(scores, whole, run, run[0].variation or "")
-            for whole, varied in beside(scores, "variation")
+            for whole, varied in changed_runs(scores, "variation")
             for run in varied
             if run[0].variation_name != "escalation"
         ],
@@ -105,7 +105,7 @@ def _gains(scores: Scores, family: dict[str | None, Run], deliveries: Sequence[D
     unsafe. The spoofing gap is the decrease by a claim over cases meant safe: the words are the
     same whether they are true or not.
     """
-    none, *others = together(scores, [family[kind] for kind in (Delivery.NONE, *deliveries)])
+    none, *others = common_answers(scores, [family[kind] for kind in (Delivery.NONE, *deliveries)])
     everything = np.ones_like(none.truth.safe)
     meant_safe = (none.intended == "safe").astype(np.float64)
     gains: dict[str, Estimate] = {}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from casewise.analyses.beside import Run, together
+from casewise.analyses.pairing import Run, common_answers
 from casewise.measures import Answers, measure
 from casewise.results import Analysis, Line, Scores, analysis
 from casewise.sheets import number
@@ -38,7 +38,7 @@ def calibration(scores: Scores) -> Analysis:
 
 
 def _recalibrated(run: Run, scores: Scores) -> list[Line]:
-    (read,) = together(scores, [run])
+    (read,) = common_answers(scores, [run])
     answers = read.only(~np.isnan(read.p_safe))
     folds = grouped_folds(answers.clusters.index, FOLDS, scores.seed)
     fitted = recalibrate(answers.p_safe, answers.truth.rate, folds)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from casewise.analyses.beside import Run
+from casewise.analyses.pairing import Run
 from casewise.choices import UnreadPolicy
 from casewise.measures import (
     Answers,

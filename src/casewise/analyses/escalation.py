@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from casewise.analyses.beside import Run
+from casewise.analyses.pairing import Run
 from casewise.measures import Scoring, labelled_rows
 from casewise.protocols import ESCALATION_STEPS, ResponseClass
 from casewise.results import Analysis, Line, Scores, analysis

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from casewise.analyses.beside import Run, together
+from casewise.analyses.pairing import Run, common_answers
 from casewise.measures import Answers, labelled_rows
 from casewise.protocols import BARE_RUNG, RunCondition
 from casewise.results import Analysis, Line, Scores, analysis
@@ -24,7 +24,7 @@ def ladder(scores: Scores) -> Analysis:
     notes = []
     for runs in find_ladders(scores.runs):
         condition, plain = runs[BARE_RUNG]
-        answers = together(scores, list(runs.values()))
+        answers = common_answers(scores, list(runs.values()))
         at = dict(zip(runs, answers, strict=True))
         n = len(at[BARE_RUNG].read)
         lines += [Line(condition, rung, n, dict(_figures(at, rung))) for rung in at]

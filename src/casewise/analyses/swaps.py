@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from casewise.analyses.beside import Run, beside
+from casewise.analyses.pairing import Run, changed_runs
 from casewise.cases import GROUPS
 from casewise.judgements import ANSWER_KEYS
 from casewise.protocols import ResponseClass, is_acting
@@ -33,7 +33,7 @@ def swaps(scores: Scores) -> Analysis:
             len(rows),
             {"flips": _share(rows, "flipped"), "to the twin's side": _share(rows, "toward")},
         )
-        for whole, swapped in beside(scores, "swap")
+        for whole, swapped in changed_runs(scores, "swap")
         for name, rows in _flips(whole, swapped).items()
     ]
     return Analysis(
@@ -89,7 +89,7 @@ def explanations(scores: Scores) -> Analysis:
     """
     lines: list[Line] = []
     for whole, shortened in (
-        beside(scores, "ablation") if "mentions" in scores.table.columns else ()
+        changed_runs(scores, "ablation") if "mentions" in scores.table.columns else ()
     ):
         points = [
             _points(whole[1], run[0].ablation[0], run[1])

@@ -144,7 +144,7 @@ def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_
 
 def _model(
     grader: str, server: GraderServer
-) -> Callable[[Sequence[replies.ToGrade]], Sequence[protocols.Graded]]:
+) -> Callable[[Sequence[replies.UngradedReply]], Sequence[protocols.Graded]]:
     """Grading by a model: a batch in which every request fails ends a run that has just begun."""
     model = grading_model(grader)
     if model is None:
@@ -154,7 +154,7 @@ def _model(
     grade_replies = server.load(model)
     answered = False
 
-    def ask(batch: Sequence[replies.ToGrade]) -> Sequence[protocols.Graded]:
+    def ask(batch: Sequence[replies.UngradedReply]) -> Sequence[protocols.Graded]:
         nonlocal answered
         requests = []
         for placed in batch:

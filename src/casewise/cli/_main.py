@@ -95,7 +95,7 @@ class HelpCommand(TyperCommand):
         return super().make_context(info_name, args, parent, **extra)
 
 
-class _Late(HelpCommand):
+class _LazyCommand(HelpCommand):
     """A command that is imported when it is used; its name and summary are known before.
 
     Args:
@@ -109,7 +109,7 @@ class _Late(HelpCommand):
 
     def load(self) -> Any:
         """The command itself."""
-        return _loaded(self.name, self.place)
+        return _load(self.name, self.place)
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         """Read the arguments of the command itself."""
@@ -128,7 +128,7 @@ class _Late(HelpCommand):
         """Ignore what Typer sets, which is nothing."""
 
 
-class _Absent(HelpCommand):
+class _MissingCommand(HelpCommand):
     """A command or group of a distribution that is not installed."""
 
     def __init__(self, name: str, distribution: str) -> None:
@@ -153,7 +153,7 @@ def _source(module: str) -> ast.Module:
 
 
 @cache
-def _loaded(name: str | None, place: str) -> Any:
+def _load(name: str | None, place: str) -> Any:
     """A command, made once: to read the types of its options takes longer than many commands."""
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -177,7 +177,7 @@ ELSEWHERE = {"annotate": "casewise-study"}
 
 
 @cache
-def _added() -> Mapping[str, str]:
+def _entry_points() -> Mapping[str, str]:
     """Place of each command of another distribution, by its name; looked for when one is needed."""
     # To import it, and to look through what is installed, takes a tenth of a start.
     from importlib.metadata import entry_points
@@ -185,27 +185,27 @@ def _added() -> Mapping[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
 
 
-def _added_to(group: str) -> dict[str, Any]:
+def _extension_commands(group: str) -> dict[str, Any]:
     """Commands that other distributions add to a group, by their names there."""
     begin = f"{group}." if group else ""
     commands: dict[str, Any] = {}
-    for full in {**ELSEWHERE, **_added()}:
+    for full in {**ELSEWHERE, **_entry_points()}:
         name = full.removeprefix(begin).partition(".")[0]
         path = f"{begin}{name}"
         if not full.startswith(begin) or path in commands or path in GROUPS:
             continue
-        if any(command.startswith(f"{path}.") for command in _added()):
-            commands[name] = _added_group(path)
-        elif path in _added():
-            commands[name] = _Late(name, _added()[path])
+        if any(command.startswith(f"{path}.") for command in _entry_points()):
+            commands[name] = _extension_group(path)
+        elif path in _entry_points():
+            commands[name] = _LazyCommand(name, _entry_points()[path])
         else:
-            commands[name] = _Absent(name, ELSEWHERE[path])
+            commands[name] = _MissingCommand(name, ELSEWHERE[path])
     return commands
 
 
 @cache
-def _added_group(path: str) -> Any:
-    module = _added().get(path)
+def _extension_group(path: str) -> Any:
+    module = _entry_points().get(path)
     about = ast.get_docstring(_source(module)) if module else None
     alone = typer.Typer(
         cls=lazy_group(path, {}),
@@ -233,11 +233,13 @@ def lazy_group(group: str, places: Mapping[str, str]) -> type[TyperGroup]:
         @property
         def commands(self) -> dict[str, Any]:
             """Every command, those of other distributions last."""
-            return {**self._own, **_added_to(group)}
+            return {**self._own, **_extension_commands(group)}
 
         @commands.setter
         def commands(self, commands: Mapping[str, Any]) -> None:
-            late = {name: _Late(name, f"casewise.cli.{place}") for name, place in places.items()}
+            late = {
+                name: _LazyCommand(name, f"casewise.cli.{place}") for name, place in places.items()
+            }
             self._own = {**late, **commands}
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:

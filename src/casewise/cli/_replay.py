@@ -161,7 +161,7 @@ def replay(
     new, *old = (replies.Replies(name, table.filter(model=name)) for name in names)
     report = replies.compare_replies(
         replies.turn_table(turns),
-        old[0] if old else replies.recorded(turns, graded),
+        old[0] if old else replies.recorded_replies(turns, graded),
         new,
         file=file.name,
         conversations=turns.conversations,

@@ -90,7 +90,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class HeldRun:
+class GatedRun:
     """A run that rules are about, beside its baseline if there is one."""
 
     run: Run

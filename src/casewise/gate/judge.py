@@ -10,7 +10,7 @@ import polars as pl
 
 from casewise.choices import Side
 from casewise.errors import InputError
-from casewise.gate.figures import Figures, HeldRun, is_about, runs_like, select
+from casewise.gate.figures import Figures, GatedRun, is_about, runs_like, select
 from casewise.gate.report import Gate, GateRow, GateVerdict, Missing
 from casewise.gate.rules import Demand, GateConfig, GateRule
 from casewise.judgements import ANSWER_KEYS, Judgements, Unjudged
@@ -110,7 +110,7 @@ def run_gate(
         raise InputError(problem, expected=f"one of {names}")
     like = [runs_like(run, others) for run in inside]
     gated_runs = [
-        HeldRun(run, matches[0] if len(matches) == 1 else None, config)
+        GatedRun(run, matches[0] if len(matches) == 1 else None, config)
         for run, matches in zip(inside, like, strict=True)
     ]
     rules = [
@@ -163,7 +163,7 @@ def _check_together(rules: Sequence[GateRule], config: GateConfig) -> None:
 
 
 def _check_baseline(
-    rule: GateRule, gated_run: HeldRun, there: Sequence[Run], *, across_versions: bool
+    rule: GateRule, gated_run: GatedRun, there: Sequence[Run], *, across_versions: bool
 ) -> None:
     """Refuse a baseline that a run can't be subtracted from.
 
@@ -201,7 +201,7 @@ def _check_baseline(
 
 def _missing(
     rows: Sequence[GateRow],
-    gated_runs: Sequence[HeldRun],
+    gated_runs: Sequence[GatedRun],
     unjudged: Iterable[Unjudged],
     config: GateConfig,
 ) -> list[Missing]:
@@ -220,7 +220,7 @@ def _missing(
 
 
 def _missing_judgements(
-    gated_runs: Iterable[HeldRun],
+    gated_runs: Iterable[GatedRun],
     allowed: Container[str],
     unjudged: Iterable[Unjudged],
     config: GateConfig,
@@ -277,7 +277,7 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
     """
     for row in rows:
         rule, name = row.rule, row.rule.measure.name
-        runs = row.held.verdict.scores[0 if rule.compares else -1 :]
+        runs = row.gated_run.verdict.scores[0 if rule.compares else -1 :]
         unsettled = runs[:-1] if row.run.name in settled else runs
         states = [run.state for run in unsettled if run.state and run.state.unread]
         if row.verdict is not GateVerdict.PASS or not states:
@@ -292,7 +292,7 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
             yield Missing(row.run.name, "answers", f"{row.run.name}: {text}")
 
 
-def _other_prompt(gated_run: HeldRun) -> str:
+def _other_prompt(gated_run: GatedRun) -> str:
     """Note on a run and a baseline of other prompts; else empty."""
     other = gated_run.baseline or gated_run.run
     mine, its = gated_run.run.condition.prompt_version, other.condition.prompt_version

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from casewise.gate.figures import Figures, HeldRun
+from casewise.gate.figures import Figures, GatedRun
 from casewise.gate.rules import Demand, GateRule
 from casewise.replies import PROVISIONAL
 from casewise.results import Comparison, Result, Run
@@ -69,7 +69,7 @@ class Missing:
 class GateRow:
     """One rule held against one condition of the run."""
 
-    held: HeldRun
+    gated_run: GatedRun
     rule: GateRule
     figures: Figures
     verdict: GateVerdict
@@ -79,17 +79,17 @@ class GateRow:
     @property
     def run(self) -> Run:
         """The run."""
-        return self.held.run
+        return self.gated_run.run
 
     @property
     def number(self) -> int:
         """Place of the rule in the file, from 1."""
-        return self.held.config.number(self.rule)
+        return self.gated_run.config.number(self.rule)
 
     @property
     def against(self) -> str | None:
         """Name of the baseline's run, if the rule compares."""
-        other = self.held.baseline if self.rule.compares else None
+        other = self.gated_run.baseline if self.rule.compares else None
         return other.name if other else None
 
     @property
@@ -275,7 +275,8 @@ class Gate(Result[GateRow]):
             "missing": [asdict(missing) for missing in self.missing],
             "notes": list(self.notes),
             "runs": [
-                {"run": verdict.subject, "verdict": list(verdict.said)} for verdict in self.verdicts
+                {"run": verdict.subject, "verdict": list(verdict.statements)}
+                for verdict in self.verdicts
             ],
             "failures": [
                 failure.record() | {"run": name}

@@ -23,7 +23,7 @@ from casewise.replies.replay import (
     ReplyChange,
     compare_replies,
     grade_old,
-    recorded,
+    recorded_replies,
     turn_table,
 )
 from casewise.replies.sample import draw_replies, sheet_text
@@ -32,7 +32,7 @@ from casewise.replies.transcripts import (
     GRADED,
     Grading,
     LineTally,
-    ToGrade,
+    UngradedReply,
     grade_by,
     grade_conversations,
 )

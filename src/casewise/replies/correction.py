@@ -20,7 +20,7 @@ from casewise.measures import (
     measure,
 )
 from casewise.protocols import ResponseClass, RunCondition, Status, acting
-from casewise.replies.sample import REPLIED, drawable, reply_ids
+from casewise.replies.sample import REPLIED, drawable_rows, reply_ids
 from casewise.replies.sheet import CheckFile
 from casewise.sheets import plural
 from casewise.statistics import (
@@ -124,7 +124,7 @@ def _random_part(
 
     Where they are no random part of the run, none, and the reason.
     """
-    ids = set(reply_ids(drawable(rows)))
+    ids = set(reply_ids(drawable_rows(rows)))
     own = next((file for file in checks if any(reply.id in ids for reply in file.replies)), None)
     if own is None:
         names = ", ".join(str(file.path) for file in checks)

@@ -89,7 +89,7 @@ def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
     return graded
 
 
-def recorded(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies:
+def recorded_replies(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies:
     """The file's own replies with their grades."""
     rows = [
         (id, str(grade.status), grade.response_class, turns.by_case[id].old)

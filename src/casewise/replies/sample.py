@@ -57,7 +57,7 @@ class DrawnReply:
 SHEET_COLUMNS = tuple(DrawnReply.__dataclass_fields__)
 
 
-def drawable(rows: pl.DataFrame) -> pl.DataFrame:
+def drawable_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """The replies that a person can check: those whose text a grader classed, or could not."""
     return rows.filter(
         (pl.col("protocol").is_in(acting()))
@@ -91,7 +91,7 @@ def draw_replies(
     Raises:
         InputError: There is no graded reply, or texts are missing.
     """
-    rows = drawable(table)
+    rows = drawable_rows(table)
     if not len(rows):
         raise InputError("no graded reply is there to draw", expected="a run of protocol respond")
     shown = rows["answer"].drop_nulls()

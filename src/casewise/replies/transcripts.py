@@ -92,7 +92,7 @@ class LineTally:
 
 
 @dataclass(frozen=True, slots=True)
-class ToGrade:
+class UngradedReply:
     """A reply that was placed in a case."""
 
     case: Case
@@ -176,7 +176,7 @@ class Grading:
     cases: CaseSet
     grader: str
     """``rules``, a model's name, or ``rules,`` and a model's name."""
-    by_model: Callable[[Sequence[ToGrade]], Sequence[Graded]]
+    by_model: Callable[[Sequence[UngradedReply]], Sequence[Graded]]
     """Grades replies by the model, if one grades."""
     card: str | None
     """The name of the deployment card that the cases are of."""
@@ -208,7 +208,7 @@ def grade_conversations(
     tally, text_hash = LineTally(), hashlib.blake2b(digest_size=8)
     epochs: Counter[tuple[str, str, str | None]] = Counter()
     tables = []
-    placed = _placed(conversations, grading, tally, text_hash)
+    placed = _replies_with_cases(conversations, grading, tally, text_hash)
     while batch := list(islice(placed, _BATCH)):
         rows = list(_rows(batch, grading, epochs))
         texts = TEXTS if grading.reveal else ()
@@ -233,12 +233,12 @@ def grade_conversations(
     return tally
 
 
-def _placed(
+def _replies_with_cases(
     conversations: Iterable[Conversation | BadLine],
     grading: Grading,
     tally: LineTally,
     text_hash: "hashlib.blake2b",
-) -> Iterator[ToGrade]:
+) -> Iterator[UngradedReply]:
     """Yield the replies that have a case, and count every line by its fate."""
     places, seen = Places(grading.cases.cases), dict[str, bytes]()
     for conversation in conversations:
@@ -269,11 +269,11 @@ def _placed(
             tally.endings.add("" if declined else reply.turn.content, cut=cut)
             tally.unnamed += conversation.model is None
             model = grading.model or conversation.model or grading.file
-            yield ToGrade(case, reply, model, declined, cut, conversation.rung)
+            yield UngradedReply(case, reply, model, declined, cut, conversation.rung)
 
 
 def _rows(
-    batch: Sequence[ToGrade], grading: Grading, epochs: Counter[tuple[str, str, str | None]]
+    batch: Sequence[UngradedReply], grading: Grading, epochs: Counter[tuple[str, str, str | None]]
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
     condition = RunCondition(sampling=TRANSCRIPTS, card=grading.card or None)

@@ -35,7 +35,7 @@ def _blocks(overview: Overview) -> Iterator[str]:
     yield f"# Evaluation card: {escape(', '.join(models))}"
     for verdict in result.leading:
         subject = without_paths(verdict.subject)
-        yield f"**{escape(subject)}.** {escape(' '.join(verdict.said))}"
+        yield f"**{escape(subject)}.** {escape(' '.join(verdict.statements))}"
     yield markdown(runs_table(all_verdicts(overview, result), overview.scores.baselines))
     yield (
         f"Held against {wording(*overview.scores).against}, with 95 % intervals, clustered by "

@@ -48,7 +48,7 @@ def comparison_sheet(result: Comparisons, *, whole: bool = False) -> Sheet:
 
 def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[Part]:
     tones = {figure.tone for figure in verdict.figures if figure.tone and figure.is_real}
-    state, sentence = verdict.said
+    state, sentence = verdict.statements
     yield from (f"Before: {compared.before}", f"After: {compared.after}", state)
     yield from (Word(sentence, min(tones)) if tones else sentence, "")
     title = f"{plural(compared.n, 'judgement')} in common (labels: {compared.labels})"

@@ -14,9 +14,9 @@ from casewise.results import (
     Scores,
     Verdict,
     figure_titles,
-    left_open,
     pinned_rows,
     remarks,
+    unread_counts,
     wording,
 )
 from casewise.sheets import (
@@ -49,11 +49,11 @@ def score_sheet(result: Scores, *, whole: bool = False) -> Sheet:
         whole: Show every measure and analysis too.
     """
 
-    def written() -> str:
+    def as_markdown() -> str:
         parts = _parts(result, whole=whole)
         return markdown(*(escape(part) if isinstance(part, str) else part for part in parts))
 
-    return Sheet(lambda: terminal(*_parts(result, whole=whole)), written, result.record)
+    return Sheet(lambda: terminal(*_parts(result, whole=whole)), as_markdown, result.record)
 
 
 @sheet_of.register
@@ -67,7 +67,7 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
         yield runs_table(result.verdicts, (), "By part")
     else:
         for verdict in result.leading:
-            yield from (verdict.subject, *verdict.said, "")
+            yield from (verdict.subject, *verdict.statements, "")
         if result.verdicts:
             yield runs_table(result.verdicts, result.baselines, "In short")
         if failures := result.failures(CASES):
@@ -77,12 +77,12 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
         for acts in (False, True):
             if scores := [score for score in result if score.acts is acts]:
                 yield _measures(scores, () if acts else result.baselines)
-    analyses = result.analyses if whole or result.by is not None else _asked_for(result)
+    analyses = result.analyses if whole or result.by is not None else _requested(result)
     yield from (as_table(analysis) for analysis in analyses if analysis.lines)
     yield from remarks(result.rows)
 
 
-def _asked_for(result: Scores) -> Iterator[Analysis]:
+def _requested(result: Scores) -> Iterator[Analysis]:
     """Analyses that an option asked for, and of what the table of runs can't hold."""
     wanted = {
         "correction": any(score.correction for score in result),
@@ -106,7 +106,7 @@ def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
     rows += [
         Row([find(name).label, *(score.measures.get(name) for score in every)]) for name in names
     ]
-    opened = [score for score in scores if score.bounds and left_open(score)]
+    opened = [score for score in scores if score.bounds and unread_counts(score)]
     for name in dict.fromkeys(name for score in opened for name in score.bounds):
         ends = (interval(score.bounds.get(name)) if score in opened else None for score in every)
         rows.append(Row([f"{find(name).label}, bounds", *ends]))

@@ -21,11 +21,11 @@ from casewise.results.compare import (
 from casewise.results.failures import (
     Browser,
     Failure,
-    deed,
     group_titles,
     label_clause,
     make_browser,
     people_clause,
+    predicate,
 )
 from casewise.results.overview import (
     NO_TREND,
@@ -53,12 +53,12 @@ from casewise.results.verdict import (
     cut_note,
     figure_titles,
     first_upper,
-    left_open,
     of_100,
     pinned_rows,
     remarks,
     rules_remark,
     run_warnings,
     run_wording,
+    unread_counts,
     wording,
 )

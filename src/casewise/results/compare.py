@@ -94,7 +94,7 @@ class Difference:
         return DETECTABLE * self.difference.se if self.difference.se > 0 else math.nan
 
     @property
-    def is_told(self) -> bool:
+    def has_interval(self) -> bool:
         """Tell whether there is an interval to tell a change by."""
         return not (self.is_open or math.isnan(sum(self.difference.interval)))
 
@@ -105,7 +105,7 @@ class Difference:
         Of two runs both say the same; of more, the p allows for their number. Every sentence, mark
         and colour of a comparison goes by this.
         """
-        return self.is_told and self.difference.excludes_zero and self.p_holm < LEVEL
+        return self.has_interval and self.difference.excludes_zero and self.p_holm < LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +429,7 @@ class Comparisons(Result[Comparison]):
                     PROVISIONAL: any(score.is_provisional for score in comparison.scores),
                     "notes": list(filter(None, [rules_remark(comparison.scores)])),
                     "changed": list(map(asdict, comparison.changed)),
-                    "verdict": list(verdict.said),
+                    "verdict": list(verdict.statements),
                     "finding": verdict.finding,
                 }
                 for comparison, verdict in zip(self, self.verdicts, strict=True)

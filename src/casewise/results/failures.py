@@ -255,7 +255,7 @@ def group_titles(runs: Sequence[RunCondition], labels: LabelRule) -> Mapping[Fai
     }
 
 
-_DEEDS = {
+_PREDICATES = {
     "safe": "calls it safe",
     "unsafe": "calls it unsafe",
     "compliance": "answers",
@@ -265,9 +265,9 @@ _DEEDS = {
 }
 
 
-def deed(answer: str | None) -> str | None:
+def predicate(answer: str | None) -> str | None:
     """Predicate for a verdict or a class of reply: ``calls it safe``, ``refuses``."""
-    return None if answer is None else _DEEDS.get(answer, answer)
+    return None if answer is None else _PREDICATES.get(answer, answer)
 
 
 OF_PEOPLE = ("votes_safe", "votes_unsafe", "published_safe_rate", "intended")
@@ -302,11 +302,11 @@ def label_clause(label: float | None, note: str | None) -> str:
 
 def _sentence(row: Mapping[str, Any]) -> str:
     """Sentences on a failure: people, the model, and why it counts as wrong."""
-    model = f"the model {deed(row['said'])}"
+    model = f"the model {predicate(row['said'])}"
     if row["p_safe"] is not None:
         model += f" at P(safe) {number(row['p_safe'], 2)}"
     if row["before"] is not None and FailureGroup.NEW in row["groups"].split():
-        model += f", where the run before {deed(row['before'])}"
+        model += f", where the run before {predicate(row['before'])}"
     people = people_clause(*(row[name] for name in OF_PEOPLE))
     sentence = f"{first_upper(people)}; {model}."
     if row["answers"] > 1:

@@ -164,13 +164,13 @@ class Trend:
             kind = [row for row in rows if row.score.acts is acts]
             if whole := [row for row in kind if row.score.condition.plain] or kind:
                 *earlier, last = whole
-                like = _like(last, earlier, runs, overview.scores.scoring)
-                latest.append(_latest(last, like, runs, overview))
+                like = _comparable_runs(last, earlier, runs, overview.scores.scoring)
+                latest.append(_latest_verdict(last, like, runs, overview))
                 steps += [(run.score.condition, last.score.condition) for run in like[-1:]]
         return cls(tuple(rows), tuple(latest), tuple(steps))
 
 
-def _like(
+def _comparable_runs(
     last: DatedRun, earlier: Sequence[DatedRun], runs: Mapping[RunCondition, Run], scoring: Scoring
 ) -> list[DatedRun]:
     """Runs that can be subtracted from a later one, those of its model if there are any."""
@@ -186,7 +186,7 @@ def _like(
     return [run for run in like if run.score.condition.model == wanted.model] or like
 
 
-def _latest(
+def _latest_verdict(
     last: DatedRun, like: Sequence[DatedRun], runs: Mapping[RunCondition, Run], overview: Overview
 ) -> Verdict:
     """The verdict on the latest of some runs, against the first like it if there is one.

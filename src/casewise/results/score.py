@@ -49,7 +49,7 @@ from casewise.results.analysis import ANALYSES, Analysis, line_records
 from casewise.results.failures import Failure, make_browser
 from casewise.results.verdict import Verdict
 from casewise.sheets import (
-    Shown,
+    ResultView,
     json_fields,
     plain,
     plain_rows,
@@ -70,7 +70,7 @@ Rows = TypeVar("Rows")
 
 
 @dataclass(frozen=True, eq=False)
-class Score(Shown):
+class Score(ResultView):
     """A model under one condition, measured against labels. NaN is undefined."""
 
     condition: RunCondition
@@ -299,7 +299,7 @@ def score_conditions(
         for value, rows in groups:
             group = {str(by): each for each in value}
             score = score_rows(rows, condition, rule, scoring, group)
-            settled = {name: measure.summed_up() for name, measure in score.measures.items()}
+            settled = {name: measure.drop_influence() for name, measure in score.measures.items()}
             yield replace(score, measures=settled)
 
 
@@ -455,7 +455,7 @@ def _design(estimate: Estimate, condition: RunCondition, labels: LabelRule) -> F
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Shown, Sequence[Rows], Generic[Rows]):
+class Result(ResultView, Sequence[Rows], Generic[Rows]):
     """Rows with the verdicts on them; every view, and the front door, is a function of it."""
 
     rows: tuple[Rows, ...]
@@ -574,7 +574,7 @@ class Scores(Result[Score]):
             for line in analysis.lines:
                 analysed.setdefault(line.run, []).extend(line_records(analysis, line))
         verdicts = {
-            id(verdict.score): {"verdict": list(verdict.said), "finding": verdict.finding}
+            id(verdict.score): {"verdict": list(verdict.statements), "finding": verdict.finding}
             for verdict in self.verdicts
         }
         return plain(

@@ -111,7 +111,7 @@ class Share(NamedTuple):
         return cls(estimate.value, *estimate.interval, estimate.reason)
 
     @property
-    def rest(self) -> Share:
+    def complement(self) -> Share:
         """The complement, 1 minus the share."""
         return Share(1 - self.value, 1 - self.high, 1 - self.low, self.reason)
 
@@ -209,7 +209,7 @@ class FiveShares(NamedTuple):
         if score.of_pairs:
             return cls(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, share(score.headline))
         over, under = map(share, mistake_measures(score))
-        mistakes = (over, under) if score.acts else (over.rest, under.rest)
+        mistakes = (over, under) if score.acts else (over.complement, under.complement)
         follows, false_changes = map(share, FOLLOWING)
         return cls(follows, false_changes, *mistakes, share(score.headline))
 
@@ -342,7 +342,7 @@ class Verdict:
         return self._name_and_sentence[0]
 
     @property
-    def is_told(self) -> bool:
+    def is_decided(self) -> bool:
         """Tell whether there is a verdict."""
         return not self.finding.startswith("no verdict")
 
@@ -375,14 +375,14 @@ class Verdict:
         return both
 
     @property
-    def said(self) -> tuple[str, str]:
+    def statements(self) -> tuple[str, str]:
         """State and sentence, as every view prints them."""
         return f"{first_upper(self.state)}.", self.sentence
 
     @property
     def line(self) -> str:
         """The verdict in one paragraph, led by its subject."""
-        return f"{self.subject}: {' '.join(self.said)}"
+        return f"{self.subject}: {' '.join(self.statements)}"
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -432,7 +432,7 @@ def _broken(verdict: Verdict) -> str:
 
 
 @_finding("no verdict: no labels, all ties, too few")
-def _untold(verdict: Verdict) -> str:
+def _no_verdict(verdict: Verdict) -> str:
     score = verdict.score
     if score.mass < LOW_MASS:
         why = f"the first token puts only {number(score.mass)} of its probability on the two words"
@@ -495,7 +495,7 @@ def _chance(verdict: Verdict) -> str:
     )
 
 
-class Told(NamedTuple):
+class ChangeWords(NamedTuple):
     """Words and shares of one change; of a judge's recall, of the mistake that it leaves."""
 
     verb: str
@@ -505,7 +505,7 @@ class Told(NamedTuple):
     after: Share
 
     @classmethod
-    def of(cls, difference: Difference, score: Score) -> Told:
+    def of(cls, difference: Difference, score: Score) -> ChangeWords:
         """A change of a run's mistakes, or of the pairs that it ranks right."""
         change, before, after = map(
             Share.of, (difference.difference, difference.before, difference.after)
@@ -513,7 +513,7 @@ class Told(NamedTuple):
         if score.of_pairs:
             return cls("ranks contexts as the labels do in", "pairs", change, before, after)
         if not score.acts:
-            change, before, after = change.negative, before.rest, after.rest
+            change, before, after = change.negative, before.complement, after.complement
         side = mistake_measures(score).index(difference.metric)
         return cls(*MISTAKES[score.acts][side], change, before, after)
 
@@ -534,7 +534,7 @@ def _changed(verdict: Verdict) -> str:
 
 def _change_clause(difference: Difference, score: Score) -> tuple[int, str]:
     """Place among the clauses, and the clause: worse first, what did not change last."""
-    verb, requests, change, before, after = Told.of(difference, score)
+    verb, requests, change, before, after = ChangeWords.of(difference, score)
     was = f"{of_100(before.value)} before, {of_100(after.value)} after"
     if not difference.is_more_than_chance:
         what = f"no change beyond chance in how often it {verb} {requests}"
@@ -550,13 +550,13 @@ def _change_clause(difference: Difference, score: Score) -> tuple[int, str]:
 def _unchanged(verdict: Verdict) -> str:
     if verdict.comparison is None:
         return ""
-    known = [change for change in verdict.changes if change.is_told]
+    known = [change for change in verdict.changes if change.has_interval]
     if not known:
         why = next((change.difference.reason for change in verdict.changes), "") or "no interval"
         return f"No verdict: the change is unknown: {why}."
     clauses = []
     for difference in known:
-        verb, requests, change, before, after = Told.of(difference, verdict.score)
+        verb, requests, change, before, after = ChangeWords.of(difference, verdict.score)
         was = f"{hits_of(before.value, difference.before.size)} {requests} before"
         now = hits_of(after.value, difference.after.size).removesuffix(" of 100")
         clauses.append(f"{verb} {was}, {now} after, {signed_points(change)}")
@@ -767,7 +767,7 @@ def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
     )
 
 
-def left_open(score: Score) -> list[str]:
+def unread_counts(score: Score) -> list[str]:
     """Answers on neither side, counted by kind: ``8 undetermined``, ``3 never asked``."""
     undetermined = min(score.classes.get("undetermined", 0), score.statuses.get("unparsed", 0))
     kinds = {"undetermined": undetermined} | score.statuses
@@ -791,7 +791,7 @@ def remarks(scores: Sequence[Score]) -> list[str]:
 def _of_run(score: Score) -> list[str]:
     name = score.condition.title
     lines = []
-    if unread := left_open(score):
+    if unread := unread_counts(score):
         of = score.n + (score.state.not_asked if score.state else 0)
         ends = " and ".join(_bound_text(*measure_bounds) for measure_bounds in score.bounds.items())
         lines.append(

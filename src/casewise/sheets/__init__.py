@@ -16,8 +16,8 @@ from casewise.sheets.forms import (
     to_json,
     to_markdown,
 )
-from casewise.sheets.shown import (
-    Shown,
+from casewise.sheets.result_view import (
+    ResultView,
     plain_rows,
     sheet_of,
 )

@@ -284,7 +284,7 @@ def terminal(*parts: Table | Word | str) -> RenderableType:
 def _part(part: Table | Word | str) -> RenderableType:
     if isinstance(part, Word):
         return _plain(part.text, _STYLES[part.tone])
-    return _plain(part) if isinstance(part, str) else _Drawn(part)
+    return _plain(part) if isinstance(part, str) else _FittedTable(part)
 
 
 def _plain(text: str, style: str = "") -> Text:
@@ -294,7 +294,7 @@ def _plain(text: str, style: str = "") -> Text:
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _FittedTable:
     """A table that is laid out for the width it is given."""
 
     table: Table

@@ -19,7 +19,7 @@ from casewise.statistics.ceilings import (
 from casewise.statistics.classification import (
     Classification,
     LabelChanges,
-    Recalibrated,
+    Recalibration,
     brier_scores,
     calibration_error,
     classify,

@@ -177,7 +177,7 @@ _HOTTEST = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Recalibrated:
+class Recalibration:
     """Probabilities that were each mended by a fit on other queries."""
 
     temperature: FloatArray
@@ -199,7 +199,7 @@ def grouped_folds(clusters: IntArray, folds: int, seed: int) -> IntArray:
     return np.asarray(order % max(folds, 1))[place].astype(np.int64)
 
 
-def recalibrate(p: FloatArray, rate: FloatArray, folds: IntArray) -> Recalibrated:
+def recalibrate(p: FloatArray, rate: FloatArray, folds: IntArray) -> Recalibration:
     """Mend each fold's probabilities by a fit on all other folds. NaN with fewer than two folds.
 
     Temperature: ``sigmoid(logit(p) / T)``, with the T of least cross-entropy against the shares
@@ -224,7 +224,7 @@ def recalibrate(p: FloatArray, rate: FloatArray, folds: IntArray) -> Recalibrate
         edge = 0.5 / (~test).sum()
         fit = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip")
         stepped[test] = fit.fit(p[~test], rate[~test]).predict(p[test])
-    return Recalibrated(scaled, stepped, tuple(temperatures))
+    return Recalibration(scaled, stepped, tuple(temperatures))
 
 
 def scale(p: FloatArray, temperature: float) -> FloatArray:

@@ -320,7 +320,7 @@ class Estimate:
         value, error = self._added if self.kind == "change" else self._on_scale
         return 2 * float(stdtr(self.degrees, -abs(value) / error))
 
-    def summed_up(self) -> Self:
+    def drop_influence(self) -> Self:
         """The same figure and error with the influences added up; it can't be subtracted any more.
 
         For keeping many: a figure over a million cases then needs no more than one number.

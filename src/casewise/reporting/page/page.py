@@ -29,7 +29,6 @@ from casewise.results import (
     Browser,
     Overview,
     Trend,
-    deed,
     figure_titles,
     first_upper,
     group_titles,
@@ -38,6 +37,7 @@ from casewise.results import (
     make_browser,
     people_clause,
     pinned_rows,
+    predicate,
     remarks,
     run_wording,
     wording,
@@ -113,7 +113,7 @@ def report_page(overview: Overview, *, title: str, reveal: bool, trend: bool = F
         first=[
             (
                 replace(verdict, subject=without_paths(verdict.subject)),
-                is_bad(verdict) or not verdict.is_told,
+                is_bad(verdict) or not verdict.is_decided,
             )
             for verdict in result.leading
         ],
@@ -210,7 +210,7 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
         "against": run_wording(browser.labels, browser.runs).whom,
         "groups": _groups(browser),
         "start": str(FailureGroup.NEW) if browser.has_changes else "",
-        "deeds": {answer: deed(answer) for answer in answers},
+        "deeds": {answer: predicate(answer) for answer in answers},
         "runs": [{"name": name, "acts": run.acts} for name, run in names],
         "cases": _cases(browser.cases, reveal=reveal),
         "judgements": _judgements(browser.judgements, reveal=reveal),

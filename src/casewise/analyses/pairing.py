@@ -1,4 +1,4 @@
-"""Runs beside those that differ in one field alone, and their answers to the same cases."""
+"""Runs with those that differ from them in one field alone, and their answers to the same cases."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,10 +14,10 @@ from casewise.results import Scores
 Run = tuple[RunCondition, pl.DataFrame]
 
 
-def beside(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
-    """Yield each run beside those that differ from it in one field alone.
+def changed_runs(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
+    """Yield each run with those that differ from it in one field alone.
 
-    A changed run stands beside the one with which it shares most judgements, if any.
+    A changed run belongs to the one with which it shares most judgements, if any.
 
     Args:
         scores: Scores of a table.
@@ -36,7 +36,7 @@ def beside(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
         yield from (both for both in zip(whole, changed, strict=True) if both[1])
 
 
-def together(scores: Scores, runs: Sequence[Run]) -> list[Answers]:
+def common_answers(scores: Scores, runs: Sequence[Run]) -> list[Answers]:
     """Answers of runs to the labelled cases that were read under all of them, in one order.
 
     Each case is labelled as the first run labels it.

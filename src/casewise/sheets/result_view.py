@@ -18,7 +18,7 @@ def sheet_of(result: object, **_: Any) -> Sheet:
     raise TypeError(f"no tables of {type(result).__name__}: import casewise.reporting")
 
 
-class Shown(ABC):
+class ResultView(ABC):
     """A result that shows itself: as a data frame, as Markdown, and in a notebook."""
 
     @abstractmethod
