@@ -44,9 +44,9 @@ from casewise.judgements import read_paths
 from casewise.measures import (
     Answers,
     Scoring,
-    compared,
+    compared_measures,
     family_of,
-    find,
+    find_measure,
     labelled_rows,
     make_answers,
     measure,
@@ -892,7 +892,7 @@ def figures(
             )
         one = measure(before, names or None, policy)
         other = found if after is whole else measure(after, names or None, policy)
-        shown = set(compared())
+        shown = set(compared_measures())
         found |= {
             f"change of {name}": other[name] - one[name]
             for name in other
@@ -1000,7 +1000,7 @@ def kind_of(name: str) -> str:
     if ": " in name:
         return name.partition(": ")[0]
     change = "change of "
-    kind = str(find(name.removeprefix(change)).kind)
+    kind = str(find_measure(name.removeprefix(change)).kind)
     return f"{kind}, its change" if name.startswith(change) else kind
 
 

@@ -10,7 +10,7 @@ from conftest import ROOT
 from numpy.typing import NDArray
 from support.scripts import load_script
 
-from casewise.measures import find, measures
+from casewise.measures import find_measure, measures
 from casewise.statistics import (
     Clusters,
     brier_scores,
@@ -155,8 +155,8 @@ def test_every_measure_of_the_program_has_what_it_is_and_its_range(reference: Mo
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (\S+) \| (\w*) \|", page, re.M)
     assert sorted(name for name, *_ in rows) == sorted(row.name for row in measures())
     for name, what, bounds, better in rows:
-        assert find(name).says in what, name
-        assert find(name).definition in what, name
-        assert better in ("", find(name).better), name
+        assert find_measure(name).says in what, name
+        assert find_measure(name).definition in what, name
+        assert better in ("", find_measure(name).better), name
         assert ".." in bounds, name
     assert {name: bounds for name, _, bounds, _ in rows}["within_pcc_safe"] == "-1..1"

@@ -5,7 +5,7 @@ from math import factorial
 
 from casewise.analyses.pairing import Run, changed_runs
 from casewise.cases import GROUPS
-from casewise.measures import find
+from casewise.measures import find_measure
 from casewise.protocols import RunCondition
 from casewise.results import Analysis, Line, Score, Scores, analysis, differences, score_together
 from casewise.statistics import Estimate, combine
@@ -85,7 +85,7 @@ def _shares(group: str, scores: dict[frozenset[str], Score]) -> dict[str, Estima
     return {
         name: combine([(weight, scores[gone].measures[name]) for gone, weight in weights.items()])
         for name in scores[frozenset()].measures
-        if find(name).compared
+        if find_measure(name).compared
     }
 
 

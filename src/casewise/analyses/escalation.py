@@ -44,9 +44,9 @@ def _curve(run: Run, scoring: Scoring) -> tuple[list[Line], str]:
     unsafe = rows.filter(pl.Series(truth.safe < 0.5)).unique(
         ["query_id", "epoch"], keep="first", maintain_order=True
     )
-    seen = [_first_compliance(classes) for classes in unsafe["turn_classes"]]
-    turns = np.array([turn for turn, _ in seen], np.int64)
-    complied = np.array([event for _, event in seen], bool)[turns > 0]
+    events = [_first_compliance(classes) for classes in unsafe["turn_classes"]]
+    turns = np.array([turn for turn, _ in events], np.int64)
+    complied = np.array([event for _, event in events], bool)[turns > 0]
     clusters = number_clusters(unsafe["query_id"].to_numpy()[turns > 0])
     curve = kaplan_meier(turns[turns > 0], complied, clusters)
     lines = [Line(run[0], str(point.turn), point.at_risk, {"held": point}) for point in curve]

@@ -33,7 +33,7 @@ def changed_runs(scores: Scores, field: str) -> Iterator[tuple[Run, list[Run]]]:
             shared = [len(plain[1].join(run[1], on=ANSWER_KEYS, how="semi")) for plain in whole]
             if getattr(run[0], field) and any(shared):
                 changed[int(np.argmax(shared))].append(run)
-        yield from (both for both in zip(whole, changed, strict=True) if both[1])
+        yield from (pair for pair in zip(whole, changed, strict=True) if pair[1])
 
 
 def common_answers(scores: Scores, runs: Sequence[Run]) -> list[Answers]:

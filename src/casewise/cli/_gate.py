@@ -174,9 +174,9 @@ def _init(folder: Path, config: Path | None) -> None:
         folder / "gate.yaml": gates.gate_file(gates.SHIPPED[name]),
         folder / WORKFLOW: gates.gate_file("github-actions.yml"),
     }
-    there = [str(path) for path in targets if path.exists()]
-    if there:
-        raise UsageError(f"{' and '.join(there)}: there already; nothing was written")
+    existing = [str(path) for path in targets if path.exists()]
+    if existing:
+        raise UsageError(f"{' and '.join(existing)}: there already; nothing was written")
     for path, shipped in targets.items():
         write_atomically(path, shipped.read_bytes())
         note(f"wrote {path}")

@@ -81,7 +81,9 @@ def generate(
     results().print(f"{done:,} of {len(plan.queries):,} queries have contexts{where}", markup=False)
     if not faults:
         return
-    kinds = Counter(rule for own in faults for rule in {fault.rule for fault in own})
+    kinds = Counter(
+        rule for query_faults in faults for rule in {fault.rule for fault in query_faults}
+    )
     shown = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
     results().print(f"{len(faults):,} kept aside ({shown}): {plan.aside}", markup=False)
     note("The same command asks for those again.")
@@ -104,4 +106,4 @@ def _make(plan: "MakingPlan", queries: Path) -> "list[Sequence[Fault]]":
         return plural(len(plan.read_made()), "pair")
 
     with stoppable(progress, saved_pairs, plan.out, process_command()):
-        return make_contexts(plan, progress, progress.met)
+        return make_contexts(plan, progress, progress.report_fault)

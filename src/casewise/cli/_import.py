@@ -163,9 +163,12 @@ def _note_counts(imported: case_files.Imported) -> None:
     note(f"labels: {', '.join(named) or 'none'}")
     if imported.unlabelled:
         note(f"cases without a label, which no score counts: {imported.unlabelled}")
-    for what, count in [*imported.other_rows.items(), ("bad and left out", len(imported.problems))]:
+    for reason, count in [
+        *imported.other_rows.items(),
+        ("bad and left out", len(imported.problems)),
+    ]:
         if count:
-            note(f"rows {what}: {count}")
+            note(f"rows {reason}: {count}")
     if imported.unused_columns:
         names = ", ".join(f"{name} {count}" for name, count in imported.unused_columns.items())
         note(f"columns not taken, with their filled cells: {names}")

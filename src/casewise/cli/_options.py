@@ -199,12 +199,12 @@ def _parameter(declared: Option) -> inspect.Parameter:
     several = "Several joined by commas." if about.commas else "Repeat for several."
     help = f"{about.help} {several}" if about.axis and kind not in (int, float) else about.help
     shown: dict[str, Any] = {"help": help, "metavar": about.metavar or closed}
-    made: Any = typer.Argument(**shown)
+    parameter: Any = typer.Argument(**shown)
     if about.panel != ARGUMENT:
         spellings = about.option.split() or ([declared.spelling] if kind is bool else [])
         offered = _complete.offer(lambda: declared.choices, commas=about.commas, files=about.file)
         is_number = kind in (int, float)
-        made = typer.Option(
+        parameter = typer.Option(
             *spellings,
             **shown,
             rich_help_panel=about.panel,
@@ -219,7 +219,7 @@ def _parameter(declared: Option) -> inspect.Parameter:
     kind = kind | None if default is None else kind
     by_name = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(
-        declared.name, by_name, default=default, annotation=Annotated[kind, made]
+        declared.name, by_name, default=default, annotation=Annotated[kind, parameter]
     )
 
 

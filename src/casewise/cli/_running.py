@@ -83,19 +83,19 @@ class CountProgress(Progress):
         step: Number between two lines, where there is no terminal.
     """
 
-    def __init__(self, console: Console, what: str, step: int) -> None:
-        columns = SpinnerColumn(), TextColumn(what), BarColumn(), MofNCompleteColumn()
+    def __init__(self, console: Console, label: str, step: int) -> None:
+        columns = SpinnerColumn(), TextColumn(label), BarColumn(), MofNCompleteColumn()
         more = TextColumn("{task.fields[more]}")
         super().__init__(*columns, more, console=console, disable=not console.is_terminal)
-        self._what, self._step, self._next = what, step, step
+        self._what, self._step, self._next = label, step, step
         self._started = time.monotonic()
         self._first: tuple[int, float] | None = None
-        self._task = self.add_task(what, total=None, more="")
+        self._task = self.add_task(label, total=None, more="")
 
-    def met(self, model: str, what: str) -> None:
+    def report_fault(self, model: str, fault: str) -> None:
         """Say that a kind of fault was met, so that nobody waits without knowing why."""
         self.console.print(
-            f"{model}: {what} (the summary counts the others)", style="dim", markup=False
+            f"{model}: {fault} (the summary counts the others)", style="dim", markup=False
         )
 
     @property
@@ -161,10 +161,10 @@ def _signals_stop() -> Iterator[list[int]]:
 
     A signal that is ignored, as under ``nohup``, stays so.
     """
-    met: list[int] = []
+    signals: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        met.append(number)
+        signals.append(number)
         interrupt = signal.getsignal(signal.SIGINT)
         if not callable(interrupt):
             raise KeyboardInterrupt
@@ -174,7 +174,7 @@ def _signals_stop() -> Iterator[list[int]]:
     for number in taken:
         signal.signal(number, stop)
     try:
-        yield met
+        yield signals
     finally:
         for number, before in taken.items():
             signal.signal(number, before)
@@ -195,12 +195,12 @@ def stoppable(
     Raises:
         Exit: It was stopped.
     """
-    with _signals_stop() as met:
+    with _signals_stop() as signals:
         try:
             with progress:
                 yield
         except (KeyboardInterrupt, OSError) as error:
-            why, status = _reason_of(error, met[-1] if met else signal.SIGINT)
+            why, status = _reason_of(error, signals[-1] if signals else signal.SIGINT)
             print_ending(why, progress_text(), place, again)
             raise typer.Exit(status) from None
 
@@ -278,7 +278,7 @@ def run_with_progress(
         return f"{judged:,} of {total:,} judgements"
 
     try:
-        observers = Observers(progress.judge, progress.met)
+        observers = Observers(progress.judge, progress.report_fault)
         with stoppable(progress, judged_so_far, folder, resume_command(folder)):
             result = run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except ModelError:
@@ -314,14 +314,14 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
 def fault_lines(result: RunResult) -> list[str]:
     """Faults that a run met, a line for each model."""
     lines = []
-    for what, counts in (("met on the way", result.faults), ("cases in error", result.errors)):
+    for heading, counts in (("met on the way", result.faults), ("cases in error", result.errors)):
         for model in sorted({model for model, _ in counts}):
             shown = [
                 f"{number:,} {kind.replace('_', ' ')}"
                 for (other, kind), number in sorted(counts.items())
                 if other == model
             ]
-            lines.append(f"{what}: {model}: {', '.join(shown)}")
+            lines.append(f"{heading}: {model}: {', '.join(shown)}")
     return lines
 
 

@@ -72,15 +72,15 @@ def _shown(value: Any) -> str:
 
 def _parts(result: "TargetCheck") -> dict[str, dict[str, Any]]:
     """Fields of the request, the answer and its reading, without empty ones."""
-    seen, answer = result.exchange, result.answer
+    exchange, answer = result.exchange, result.answer
     sent: dict[str, Any] = {"message": result.message}
-    came: dict[str, Any] = {}
-    if seen is not None:
-        sent["request"] = seen.url and f"POST {seen.url}"
-        sent |= {"headers": list(seen.headers), "body": seen.body}
-        came = {"status": seen.status, "content_type": seen.content_type}
+    received: dict[str, Any] = {}
+    if exchange is not None:
+        sent["request"] = exchange.url and f"POST {exchange.url}"
+        sent |= {"headers": list(exchange.headers), "body": exchange.body}
+        received = {"status": exchange.status, "content_type": exchange.content_type}
         # Of what could be read, the reply says more.
-        came["answer"] = seen.answer if answer is None else None
+        received["answer"] = exchange.answer if answer is None else None
     read: dict[str, Any] = {}
     if answer is not None:
         usage = answer.usage
@@ -93,5 +93,5 @@ def _parts(result: "TargetCheck") -> dict[str, dict[str, Any]]:
         }
     return {
         part: {name: value for name, value in values.items() if value not in (None, "", [])}
-        for part, values in (("sent", sent), ("came", came), ("read", read))
+        for part, values in (("sent", sent), ("came", received), ("read", read))
     }

@@ -17,7 +17,7 @@ from casewise.errors import UsageError
 from casewise.exports.redaction import column_rules, redact_columns
 from casewise.exports.request import Exported, ExportRequest, write_texts
 from casewise.judgements import read_paths, run_records
-from casewise.measures import Scoring, find
+from casewise.measures import Scoring, find_measure
 from casewise.protocols import RunCondition
 from casewise.results import Score, score_table
 from casewise.sheets import plural
@@ -130,7 +130,7 @@ def _record(score: Score, shown: RunCondition, data: str | None, evaluator: str)
 
 
 def _metric(name: str) -> dict[str, Any]:
-    measure = find(name)
+    measure = find_measure(name)
     # A continuous score must have both ends; a loss has no upper one.
     ends = {"score_type": "continuous", "min_score": measure.low, "max_score": measure.high}
     return {

@@ -11,7 +11,7 @@ from casewise.cases import LabelRule
 from casewise.errors import InputError, some
 from casewise.gate.rules import GateConfig, GateRule
 from casewise.judgements import RunState, lost_rows, run_state
-from casewise.measures import Scoring, family_of, gated
+from casewise.measures import Scoring, family_of, gated_measures
 from casewise.protocols import RunCondition
 from casewise.results import (
     Comparison,
@@ -49,7 +49,9 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]
     if not measured and not config.skips:
         titles = "; ".join(dict.fromkeys(run.condition.title for run in matched))
         problem = f"{rule.measure.name} isn't defined for {titles}"
-        raise config.fault(rule, problem, field="measure", expected=f"one of {', '.join(gated())}")
+        raise config.fault(
+            rule, problem, field="measure", expected=f"one of {', '.join(gated_measures())}"
+        )
     return measured
 
 
@@ -177,16 +179,21 @@ def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
     return any(pattern is not None and fnmatchcase(value, pattern) for pattern in wanted)
 
 
-def _no_match(rule: GateRule, config: GateConfig, there: Sequence[RunCondition]) -> InputError:
+def _no_match(
+    rule: GateRule, config: GateConfig, run_conditions: Sequence[RunCondition]
+) -> InputError:
     """Error on the first column that has none of a rule's values, else on all of them."""
     missed = (
         name
         for name in rule.where
-        if not any(_is_one_of(condition[name], rule.values(name)) for condition in there)
+        if not any(_is_one_of(condition[name], rule.values(name)) for condition in run_conditions)
     )
     name = next(missed, next(iter(rule.where)))
     values = sorted(
-        {"null" if condition[name] is None else str(condition[name]) for condition in there}
+        {
+            "null" if condition[name] is None else str(condition[name])
+            for condition in run_conditions
+        }
     )
     return config.fault(
         rule,

@@ -14,7 +14,7 @@ from casewise.gate.figures import Figures, GatedRun, is_about, runs_like, select
 from casewise.gate.report import Gate, GateRow, GateVerdict, Missing
 from casewise.gate.rules import Demand, GateConfig, GateRule
 from casewise.judgements import ANSWER_KEYS, Judgements, Unjudged
-from casewise.measures import family_of, gated
+from casewise.measures import family_of, gated_measures
 from casewise.replies import CheckFile, correction_notes
 from casewise.results import (
     Run,
@@ -108,17 +108,17 @@ def run_gate(
         names = ", ".join(dict.fromkeys(rule.measure.name for rule in config.rules))
         problem = "the run has nothing that a rule is about"
         raise InputError(problem, expected=f"one of {names}")
-    like = [runs_like(run, others) for run in inside]
+    counterparts = [runs_like(run, others) for run in inside]
     gated_runs = [
         GatedRun(run, matches[0] if len(matches) == 1 else None, config)
-        for run, matches in zip(inside, like, strict=True)
+        for run, matches in zip(inside, counterparts, strict=True)
     ]
     rules = [
         [rule for rule, selected in about if gated_run.run in selected] for gated_run in gated_runs
     ]
-    for gated_run, matches, own in zip(gated_runs, like, rules, strict=True):
-        _check_together(own, config)
-        for rule in own:
+    for gated_run, matches, run_rules in zip(gated_runs, counterparts, rules, strict=True):
+        _check_together(run_rules, config)
+        for rule in run_rules:
             if rule.compares:
                 _check_baseline(rule, gated_run, matches or others, across_versions=across_versions)
     rows = [
@@ -154,8 +154,8 @@ def _check_together(rules: Sequence[GateRule], config: GateConfig) -> None:
         InputError: A figure must be at least one limit and at most a lower one.
     """
     for floor, cap in permutations(rules, 2):
-        both = (floor.demand, cap.demand) == (Demand.AT_LEAST, Demand.AT_MOST)
-        if both and floor.limit > cap.limit and floor.measure == cap.measure:
+        is_range = (floor.demand, cap.demand) == (Demand.AT_LEAST, Demand.AT_MOST)
+        if is_range and floor.limit > cap.limit and floor.measure == cap.measure:
             wanted = (
                 f"rule {config.number(floor)} wants at least {floor.limit:g} of the same figure"
             )
@@ -163,14 +163,14 @@ def _check_together(rules: Sequence[GateRule], config: GateConfig) -> None:
 
 
 def _check_baseline(
-    rule: GateRule, gated_run: GatedRun, there: Sequence[Run], *, across_versions: bool
+    rule: GateRule, gated_run: GatedRun, candidates: Sequence[Run], *, across_versions: bool
 ) -> None:
     """Refuse a baseline that a run can't be subtracted from.
 
     Args:
         rule: A rule that compares.
         gated_run: The run, with its baseline.
-        there: Runs of the baseline that are like it, or else all.
+        candidates: Runs of the baseline that are like it, or else all.
         across_versions: Whether it may be over another version of the data.
 
     Raises:
@@ -178,7 +178,7 @@ def _check_baseline(
             data or cases.
     """
     run, other, fault = gated_run.run, gated_run.baseline, gated_run.config.fault
-    if not there:
+    if not candidates:
         raise fault(
             rule,
             "the rule needs a baseline, and none was given",
@@ -186,11 +186,11 @@ def _check_baseline(
             expected="--baseline RUN; or limits under `without_baseline:`",
         )
     if other is None:
-        number = "several runs" if runs_like(run, there) else "no run"
+        number = "several runs" if runs_like(run, candidates) else "no run"
         raise fault(
             rule,
             f"the baseline has {number} like {run.name} ({run.condition.text})",
-            expected=f"one: the baseline has {'; '.join(baseline.name for baseline in there)}",
+            expected=f"one: the baseline has {'; '.join(baseline.name for baseline in candidates)}",
         )
     if not across_versions and not gated_run.shares_data:
         raise other_data((run.name, run.condition), (other.name, other.condition))
@@ -251,13 +251,13 @@ _WOULD = {
 def _missing_sides(rows: Sequence[GateRow]) -> Iterator[Missing]:
     """Models of which no measure of safety, or none of over-caution, was judged."""
     for model in dict.fromkeys(row.run.condition.model for row in rows):
-        own = [row for row in rows if row.run.condition.model == model]
-        judged = {side for row in own for side in row.rule.sides}
-        families = {family_of(row.run.condition.protocol) for row in own}
+        model_rows = [row for row in rows if row.run.condition.model == model]
+        judged = {side for row in model_rows for side in row.rule.sides}
+        families = {family_of(row.run.condition.protocol) for row in model_rows}
         for side in (missing for missing in Side if missing not in judged):
             names = [
                 name
-                for name, measure in gated().items()
+                for name, measure in gated_measures().items()
                 if side in measure.sides and any(map(measure.is_for, families))
             ]
             supply = f"add a rule about {' or '.join(names) or 'answers under another protocol'}"
@@ -295,10 +295,10 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
 def _other_prompt(gated_run: GatedRun) -> str:
     """Note on a run and a baseline of other prompts; else empty."""
     other = gated_run.baseline or gated_run.run
-    mine, its = gated_run.run.condition.prompt_version, other.condition.prompt_version
-    if mine == its:
+    version, other_version = gated_run.run.condition.prompt_version, other.condition.prompt_version
+    if version == other_version:
         return ""
     return (
-        f"{gated_run.run.name} was asked by the prompt {mine}, its baseline by {its}: the change "
-        "is that of both, model and prompt."
+        f"{gated_run.run.name} was asked by the prompt {version}, its baseline by "
+        f"{other_version}: the change is that of both, model and prompt."
     )

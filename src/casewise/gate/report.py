@@ -280,8 +280,8 @@ class Gate(Result[GateRow]):
             ],
             "failures": [
                 failure.record() | {"run": name}
-                for name, both in self.comparisons.items()
-                for failure in both.failures
+                for name, comparison in self.comparisons.items()
+                for failure in comparison.failures
             ],
         }
         return plain(record)
@@ -343,8 +343,8 @@ class Gate(Result[GateRow]):
 
     def newly_wrong(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Runs whose verdicts changed, with id and sentence of the worst of the new failures."""
-        for name, both in self.comparisons.items():
-            if both.changed:
+        for name, comparison in self.comparisons.items():
+            if comparison.changed:
                 yield (
                     name,
                     [
@@ -352,7 +352,7 @@ class Gate(Result[GateRow]):
                             failure.case_id,
                             f"({failure.category or 'no category'}): {failure.sentence}",
                         )
-                        for failure in both.failures[:MOST_FAILURES]
+                        for failure in comparison.failures[:MOST_FAILURES]
                     ],
                 )
 

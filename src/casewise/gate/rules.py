@@ -21,7 +21,7 @@ from casewise.cases import LabelRule
 from casewise.choices import Better, Measure, Side
 from casewise.errors import InputError, one_of
 from casewise.files.yaml import fault, read_model
-from casewise.measures import gated
+from casewise.measures import gated_measures
 from casewise.protocols import CONDITION
 from casewise.replies import CheckFile, load_checks
 
@@ -39,7 +39,7 @@ class Demand(StrEnum):
 
 
 def _measure(name: object) -> Measure:
-    known = gated()
+    known = gated_measures()
     if not isinstance(name, str) or name not in known:
         raise fault("no such measure", found=name, expected=one_of(str(name), known))
     return known[name]

@@ -311,7 +311,7 @@ class Counted:
         Args:
             names: Names of the measures; None is all that apply.
         """
-        rows = filter(self._has, scored()) if names is None else map(find, names)
+        rows = filter(self._has, scored_measures()) if names is None else map(find_measure, names)
         return {row.name: self._figure(row) for row in rows}
 
     def _has(self, row: Measure) -> bool:
@@ -407,8 +407,8 @@ class Counted:
         with np.errstate(invalid="ignore"):
             votes = rows.votes_safe / (rows.votes_safe + rows.votes_unsafe)
         clusters = rows.by_pair(rows.pairs[:, 0])
-        made = shift_pcc(answers[rows.pairs], votes[rows.pairs], clusters)
-        return _made_by_mistakes(made, self.on_a_side_read)
+        correlation = shift_pcc(answers[rows.pairs], votes[rows.pairs], clusters)
+        return _made_by_mistakes(correlation, self.on_a_side_read)
 
     @property
     def left_out(self) -> dict[str, float]:
@@ -503,7 +503,9 @@ def bounds(answers: Answers, unasked: int = 0) -> dict[str, tuple[float, float]]
 
 def headline(protocol: str | None) -> str:
     """Name of the share of answers that are right: the first row of a protocol, or its family."""
-    return next(row.name for row in scored() if {protocol, family_of(protocol)} & {*row.of})
+    return next(
+        row.name for row in scored_measures() if {protocol, family_of(protocol)} & {*row.of}
+    )
 
 
 # --- the table of measures ----------------------------------------------------------------------
@@ -534,19 +536,19 @@ def _pcc(answers: Answers) -> Estimate:
     A judge of nearly one verdict owes its correlation to the few other answers, and a sample
     without them shows a spread that they are not part of.
     """
-    made = clustered_pearson(answers.p_safe, answers.truth.rate, answers.clusters)
+    correlation = clustered_pearson(answers.p_safe, answers.truth.rate, answers.clusters)
     sides = (_queries(answers, answers.verdict == side) for side in (0, 1))
-    return _made_by_mistakes(replace(made, makers=min(made.makers, *sides)), answers)
+    return _made_by_mistakes(replace(correlation, makers=min(correlation.makers, *sides)), answers)
 
 
-def _made_by_mistakes(made: Estimate, answers: Answers) -> Estimate:
+def _made_by_mistakes(figure: Estimate, answers: Answers) -> Estimate:
     """The figure of probabilities; queries with a wrong verdict count as those that make it.
 
     Of a judge that is nearly always right a few mistakes make most of any distance to people, and
     a sample without them shows no sign of it.
     """
     wrong = credits(answers.truth.safe, answers.verdict) < 0.5
-    return replace(made, makers=min(made.makers, _queries(answers, wrong)))
+    return replace(figure, makers=min(figure.makers, _queries(answers, wrong)))
 
 
 def _queries(answers: Answers, which: BoolArray) -> int:
@@ -814,30 +816,30 @@ OWN: Sequence[Measure] = (
 @cache
 def measures() -> Sequence[Measure]:
     """Every measure, in reading order; those of one protocol alone come last."""
-    own = (row for protocol in protocols() for row in protocol.measures)
-    return (*OWN, *own)
+    protocol_measures = (row for protocol in protocols() for row in protocol.measures)
+    return (*OWN, *protocol_measures)
 
 
-def find(name: str) -> Measure:
+def find_measure(name: str) -> Measure:
     """The measure of a name."""
     return next(row for row in measures() if row.name == name)
 
 
-def scored() -> list[Measure]:
+def scored_measures() -> list[Measure]:
     """Measures of scores: made of answers."""
     return [row for row in measures() if row.formula is not None]
 
 
-def compared() -> list[str]:
+def compared_measures() -> list[str]:
     """Names of measures that ``compare`` subtracts."""
-    return [row.name for row in scored() if row.compared]
+    return [row.name for row in scored_measures() if row.compared]
 
 
-def gated() -> dict[str, Measure]:
+def gated_measures() -> dict[str, Measure]:
     """Measures that a gate's rule may be about, by name."""
     return {row.name: row for row in measures() if row.gated}
 
 
-def correctable() -> list[str]:
+def correctable_measures() -> list[str]:
     """Names of the rates of replies that labelled replies correct."""
     return [row.name for row in measures() if row.corrected]

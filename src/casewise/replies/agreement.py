@@ -185,8 +185,10 @@ def check_grader(
     ]
     if people := [reply.annotations for reply in replies if reply.annotations is not None]:
         first, second = zip(*people, strict=True)
-        both = clusters.only(np.array([reply.annotations is not None for reply in replies]))
-        agreements.append(_agreement("two people", first, second, both))
+        rated_clusters = clusters.only(
+            np.array([reply.annotations is not None for reply in replies])
+        )
+        agreements.append(_agreement("two people", first, second, rated_clusters))
     return GraderReport(
         version=version,
         file=file,

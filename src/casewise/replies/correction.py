@@ -14,7 +14,7 @@ from casewise.measures import (
     Answers,
     Scoring,
     calls_a_tool,
-    correctable,
+    correctable_measures,
     labelled_rows,
     make_answers,
     measure,
@@ -85,7 +85,7 @@ def correct_rates(
     why = next((reason for _, reason in labelled_parts if reason), "")
     corrections = []
     for place, (rows, readable) in enumerate(zip(graded, whole, strict=True)):
-        raw = measure(make_answers(rows, truth, acting()[0]), correctable())
+        raw = measure(make_answers(rows, truth, acting()[0]), correctable_measures())
         part = {} if why else labelled_parts[place][0]
         labels = [part.get(id, (NOT_LABELLED, 1.0)) for id in reply_ids(readable)]
         label = np.array([number for number, _ in labels], np.int64)
@@ -125,21 +125,21 @@ def _random_part(
     Where they are no random part of the run, none, and the reason.
     """
     ids = set(reply_ids(drawable_rows(rows)))
-    own = next((file for file in checks if any(reply.id in ids for reply in file.replies)), None)
-    if own is None:
+    sheet = next((file for file in checks if any(reply.id in ids for reply in file.replies)), None)
+    if sheet is None:
         names = ", ".join(str(file.path) for file in checks)
         return {}, f"no reply of the run is labelled in {names}; casewise graders sample draws some"
-    here = [reply for reply in own.replies if reply.id in ids]
-    if here[0].run_replies != len(ids):
+    labelled = [reply for reply in sheet.replies if reply.id in ids]
+    if labelled[0].run_replies != len(ids):
         return {}, (
-            f"the run has {len(ids)} replies that can be drawn, and had {here[0].run_replies} "
-            f"when {own.path} was drawn"
+            f"the run has {len(ids)} replies that can be drawn, and had {labelled[0].run_replies} "
+            f"when {sheet.path} was drawn"
         )
-    scale = own.scale_up
+    scale = sheet.scale_up
     numbers = {str(grade): place for place, grade in enumerate(GRADES)}
     return {
         reply.id: (numbers.get(reply.label, CANNOT_TELL), scale[reply.stratum])
-        for reply in here
+        for reply in labelled
         if reply.label
     }, ""
 
@@ -206,5 +206,5 @@ def _notes(correction: GraderCorrection) -> Iterator[str]:
         if rate.reason:
             by_reason.setdefault(rate.reason, []).append(name)
     for reason, names in by_reason.items():
-        what = "No interval" if correction.labelled else "Not corrected"
-        yield f"{what} ({', '.join(names).replace('_', '-')}): {reason}."
+        status = "No interval" if correction.labelled else "Not corrected"
+        yield f"{status} ({', '.join(names).replace('_', '-')}): {reason}."

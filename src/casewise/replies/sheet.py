@@ -87,7 +87,9 @@ def _load_check(path: Path) -> CheckFile:
         )
     unclear = sum(reply.label == "undetermined" for reply in reached)
     counts = {"have no label": skipped, "are labelled undetermined": unclear}
-    notes = (f"{path}: {n} of {last} replies {what}; left out." for what, n in counts.items() if n)
+    notes = (
+        f"{path}: {n} of {last} replies {reason}; left out." for reason, n in counts.items() if n
+    )
     return CheckFile(path, reached, tuple(notes))
 
 

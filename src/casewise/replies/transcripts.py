@@ -111,7 +111,7 @@ class UngradedReply:
         return tuple(call.name for call in self.reply.turn.tool_calls)
 
     @property
-    def seen(self) -> tuple[Graded, str] | None:
+    def known_grade(self) -> tuple[Graded, str] | None:
         """Grade of a reply that no grader needs to read, with its source; None for others."""
         if self.declined:
             return BY_PROVIDER, PROVIDER
@@ -277,7 +277,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
     condition = RunCondition(sampling=TRANSCRIPTS, card=grading.card or None)
-    open_ = [placed for placed in batch if placed.seen is None]
+    open_ = [placed for placed in batch if placed.known_grade is None]
     read = iter(
         grade_by(
             grading.grader,
@@ -287,8 +287,8 @@ def _rows(
         )
     )
     for placed in batch:
-        graded, by = placed.seen or next(read)
-        if placed.seen is None:
+        graded, by = placed.known_grade or next(read)
+        if placed.known_grade is None:
             graded = graded.beside_calls(placed.calls)
         key = (placed.model, placed.case.id, placed.rung)
         epochs[key] += 1

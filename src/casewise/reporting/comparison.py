@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from casewise.choices import Family
 from casewise.files import quoted
-from casewise.measures import family_of, find
+from casewise.measures import family_of, find_measure
 from casewise.replies import correction_notes
 from casewise.reporting.scores import CASES, cases_table
 from casewise.results import (
@@ -104,7 +104,7 @@ def _whole(differences: tuple[Difference, ...], title: str) -> Table:
     rows = []
     withheld: dict[str, list[str]] = {}
     for difference in differences:
-        change, name = difference.difference, find(difference.metric).label
+        change, name = difference.difference, find_measure(difference.metric).label
         if change.value == change.value:
             ends = interval(change.interval, with_signs=True)
             values = (difference.before.value, difference.after.value, change.value)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from casewise.analyses import ANALYSES
-from casewise.measures import find
+from casewise.measures import find_measure
 from casewise.reporting.analyses import as_table
 from casewise.results import (
     Analysis,
@@ -104,12 +104,13 @@ def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:
     ]
     names = dict.fromkeys(name for score in scores for name in score.measures)
     rows += [
-        Row([find(name).label, *(score.measures.get(name) for score in every)]) for name in names
+        Row([find_measure(name).label, *(score.measures.get(name) for score in every)])
+        for name in names
     ]
     opened = [score for score in scores if score.bounds and unread_counts(score)]
     for name in dict.fromkeys(name for score in opened for name in score.bounds):
         ends = (interval(score.bounds.get(name)) if score in opened else None for score in every)
-        rows.append(Row([f"{find(name).label}, bounds", *ends]))
+        rows.append(Row([f"{find_measure(name).label}, bounds", *ends]))
     title = f"Against {wording(*scores).against} (labels: {rules}; unread answers: {policies})"
     others = (
         baseline.condition.model.removeprefix("baseline:").replace("-", " ")
@@ -138,8 +139,8 @@ def runs_table(verdicts: Sequence[Verdict], baselines: Sequence[Score], title: s
     rows = []
     for verdict in verdicts:
         changes = (
-            f"{each.text}; change {each.change_text}" if each.change_text else each.text
-            for each in verdict.figures
+            f"{figure.text}; change {figure.change_text}" if figure.change_text else figure.text
+            for figure in verdict.figures
         )
         before = f", before: {verdict.conditions[0].title}" if verdict.comparison else ""
         rows.append(Row([f"{whole_title(verdict.score)}{before}", verdict.state, *changes]))

@@ -61,8 +61,8 @@ class Analysis:
     @property
     def columns(self) -> list[str]:
         """Names of the figures that a reader is shown."""
-        there = dict.fromkeys(name for line in self.lines for name in line.figures)
-        return [name for name in self.shown if name in there] or list(there)
+        names = dict.fromkeys(name for line in self.lines for name in line.figures)
+        return [name for name in self.shown if name in names] or list(names)
 
 
 ANALYSES: dict[str, Callable[[Scores], Analysis]] = {}

@@ -24,7 +24,7 @@ from casewise.judgements import (
 from casewise.measures import (
     Scoring,
     bounds,
-    compared,
+    compared_measures,
     family_of,
     label_fields,
     labelled_rows,
@@ -142,7 +142,7 @@ class Comparison:
     """Judgements of either run without a counterpart, an answer or a label."""
     relabelled: int = 0
     """Cases whose label differs between the two runs."""
-    own: Score | None = None
+    own_score: Score | None = None
     """The run after under its own labels, where some differ."""
     places: tuple[str, str] = ("", "")
     """Paths, or other names, of the tables that both were read from."""
@@ -280,8 +280,9 @@ def compare_runs(
     """
     comparisons = [_compare(*pair, scoring, checks) for pair in pairs]
     p: dict[str, list[float]] = {}
-    for each in (difference for comparison in comparisons for difference in comparison.differences):
-        p.setdefault(each.metric, []).append(each.difference.p)
+    for comparison in comparisons:
+        for difference in comparison.differences:
+            p.setdefault(difference.metric, []).append(difference.difference.p)
     # Of each measure, in the order of the runs.
     adjusted = {name: iter(holm(values)) for name, values in p.items()}
     return [
@@ -326,13 +327,13 @@ def _compare(
                 *(change[name], change[name].p),
                 is_open=name in is_open,
             )
-            for name in compared()
+            for name in compared_measures()
             if name in change
         ),
         changed=_changed(rows, rule, scoring),
         left_out=len(before.rows) + len(after.rows) - 2 * first.n,
         relabelled=relabelled,
-        own=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
+        own_score=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
         places=(before.place, after.place),
     )
 
@@ -385,7 +386,7 @@ def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
     first, truth = labelled_rows(rows[0], rule, scoring.ties)
     answer = pl.coalesce("verdict", pl.when(pl.col("status") == "ok").then("response_class"))
     notes = label_notes(label_fields(first), truth, rule)
-    both = first.with_columns(
+    joined = first.with_columns(
         answer.alias("before"),
         pl.Series("label", truth.safe),
         pl.Series("label_note", notes, pl.String),
@@ -395,7 +396,7 @@ def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
     label, after = pl.col("label"), pl.col("after")
     between = (label == 0.5) | after.is_in([ResponseClass.PARTIAL, ResponseClass.TOOL_CALL])
     says_safe = after.is_in(["safe", ResponseClass.COMPLIANCE])
-    moved = both.filter(pl.col("before") != after).with_columns(
+    moved = joined.filter(pl.col("before") != after).with_columns(
         after_is_right=pl.when(~between).then(says_safe == (label == 1))
     )
     columns = [field.name for field in fields(Change)]

@@ -29,7 +29,7 @@ from casewise.measures import (
     bounds,
     calls_a_tool,
     count_answers,
-    find,
+    find_measure,
     floats,
     headline,
     label_fields,
@@ -297,7 +297,7 @@ def score_conditions(
         parts = part.sort(by, maintain_order=True) if by else part
         groups = parts.group_by([by], maintain_order=True) if by else [((), part)]
         for value, rows in groups:
-            group = {str(by): each for each in value}
+            group = {str(by): part_name for part_name in value}
             score = score_rows(rows, condition, rule, scoring, group)
             settled = {name: measure.drop_influence() for name, measure in score.measures.items()}
             yield replace(score, measures=settled)
@@ -425,7 +425,7 @@ def _without_fixed(
     """
     figures = dict(measures)
     for name, measure in measures.items():
-        row = find(name)
+        row = find_measure(name)
         if any(needed in _design(measure, condition, labels) for needed in row.fixed_by):
             figures[name] = replace(measure, unavailable=BY_DESIGN)
             of_pairs = BASELINE in condition.model and row.needs is Needs.CONTEXTS
@@ -644,15 +644,15 @@ def case_sets(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
     Conditions over the same cases are one set, though data sets of several hashes hold them. They
     are sorted: sums in the order of whichever run came first would end in other digits.
     """
-    seen = set()
+    keys = set()
     # A model that replies is held against itself without a context, not against judges.
     for condition, part in conditions(table):
         if condition.acts:
             continue
         cases = part.select(*_DATA, "case_id", *OF_CASE).unique("case_id", maintain_order=True)
         key = cases.drop(_DATA).hash_rows().sort().to_numpy().tobytes()
-        if key not in seen:
-            seen.add(key)
+        if key not in keys:
+            keys.add(key)
             yield cases.sort(*OF_CASE, "case_id")
 
 

@@ -91,8 +91,8 @@ judge, which refuses nothing."""
 
 def mistake_verbs(kinds: Iterable[bool]) -> tuple[str, str]:
     """Verbs of both mistakes for models some or all of which act: ``refuses or calls unsafe``."""
-    both = (MISTAKES[acts] for acts in sorted(set(kinds), reverse=True))
-    over, under = (" or ".join(verb for verb, _ in side) for side in zip(*both, strict=True))
+    phrases = (MISTAKES[acts] for acts in sorted(set(kinds), reverse=True))
+    over, under = (" or ".join(verb for verb, _ in side) for side in zip(*phrases, strict=True))
     return over, under
 
 
@@ -334,7 +334,7 @@ class Verdict:
 
     @cached_property
     def _name_and_sentence(self) -> tuple[str, str]:
-        return find(self)
+        return first_finding(self)
 
     @property
     def finding(self) -> str:
@@ -355,12 +355,12 @@ class Verdict:
             lead = f"{PROVISIONAL.capitalize()}: "
         elif self.score.is_corrected:
             lead = "Corrected by people's labels of a part of the replies: "
-        if self.comparison and (own := self.comparison.own):
+        if self.comparison and (own_score := self.comparison.own_score):
             lead = (
                 f"The labels of {self.comparison.relabelled} of {self.score.cases} cases differ; "
                 f"both runs are held against those before. {lead}"
             )
-            sentence += f" By its own labels, the run after {_mistakes(Verdict('', own))}."
+            sentence += f" By its own labels, the run after {_mistakes(Verdict('', own_score))}."
         return f"{lead}{sentence} {self.between}".rstrip()
 
     @cached_property
@@ -369,10 +369,10 @@ class Verdict:
         if self.comparison is None:
             return state_words(self.score)
         before, after = map(state_words, self.scores)
-        both = f"before {before}; after {after}"
+        text = f"before {before}; after {after}"
         if not self.conditions[0].has_data_of(self.conditions[1]):
-            both += "; the two are over different versions of the data"
-        return both
+            text += "; the two are over different versions of the data"
+        return text
 
     @property
     def statements(self) -> tuple[str, str]:
@@ -412,7 +412,7 @@ def _finding(name: str) -> Callable[[Finding], Finding]:
     return register
 
 
-def find(verdict: Verdict, names: Iterable[str] = ()) -> tuple[str, str]:
+def first_finding(verdict: Verdict, names: Iterable[str] = ()) -> tuple[str, str]:
     """Name and sentence of the first finding that holds, of all or of some."""
     findings = ((name, FINDINGS[name](verdict)) for name in names or FINDINGS)
     return next(finding for finding in findings if finding[1])
@@ -467,7 +467,10 @@ def _turned(verdict: Verdict) -> str:
     later = list(FINDINGS)[list(FINDINGS).index(COULD_TURN) + 1 :]
     unread = [score.state.unread if score.state else 0 for score in verdict.scores]
     if verdict.comparison is None:
-        if find(verdict, later)[0] == find(replace(verdict, is_widened=True), later)[0]:
+        if (
+            first_finding(verdict, later)[0]
+            == first_finding(replace(verdict, is_widened=True), later)[0]
+        ):
             return ""
         lost = unread[0] or verdict.score.n - verdict.score.statuses.get("ok", 0)
         answers = f"{count(lost)} answers"
@@ -537,8 +540,8 @@ def _change_clause(difference: Difference, score: Score) -> tuple[int, str]:
     verb, requests, change, before, after = ChangeWords.of(difference, score)
     was = f"{of_100(before.value)} before, {of_100(after.value)} after"
     if not difference.is_more_than_chance:
-        what = f"no change beyond chance in how often it {verb} {requests}"
-        return 2, f"{what}: {was}{f', {signed_points(change)}' if change.known else ''}"
+        text = f"no change beyond chance in how often it {verb} {requests}"
+        return 2, f"{text}: {was}{f', {signed_points(change)}' if change.known else ''}"
     is_worse = (change.value > 0) is not score.of_pairs
     more = "more" if change.value > 0 else "fewer"
     low, high = (points(end) for end in sorted(map(abs, (change.low, change.high))))
@@ -773,7 +776,7 @@ def unread_counts(score: Score) -> list[str]:
     kinds = {"undetermined": undetermined} | score.statuses
     kinds["unparsed"] = score.statuses.get("unparsed", 0) - undetermined
     kinds["never asked"] = score.state.not_asked if score.state else 0
-    parts = [f"{n} {what}" for what, n in kinds.items() if what != "ok" and n]
+    parts = [f"{n} {kind}" for kind, n in kinds.items() if kind != "ok" and n]
     called = score.classes.get("tool_call", 0)
     return [*parts, plural(called, "tool call")] if called else parts
 
@@ -792,10 +795,10 @@ def _of_run(score: Score) -> list[str]:
     name = score.condition.title
     lines = []
     if unread := unread_counts(score):
-        of = score.n + (score.state.not_asked if score.state else 0)
+        total = score.n + (score.state.not_asked if score.state else 0)
         ends = " and ".join(_bound_text(*measure_bounds) for measure_bounds in score.bounds.items())
         lines.append(
-            f"{name}: {', '.join(unread)} of {of}; counted one way or the other, they would put "
+            f"{name}: {', '.join(unread)} of {total}; counted one way or the other, they would put "
             f"{ends}."
         )
     if first := _first_unread(score):

@@ -77,8 +77,8 @@ def markdown_to_html(text: str) -> str:
     """HTML of Markdown; HTML in it is shown as text."""
     from markdown_it import MarkdownIt
 
-    made: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    return made
+    html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    return html
 
 
 def plain(value: Any) -> Any:

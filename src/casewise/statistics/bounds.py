@@ -91,10 +91,10 @@ def _score_bound(down: float, up: float, clusters: int, critical: float) -> floa
         return (shift - other) ** 2 * clusters - critical**2 * null_variance(down, up, other)
 
     # Just below what was seen: there the two differ by nothing, which is no bound.
-    seen = shift - 1e-9
-    if seen <= -1 or excess(seen) >= 0:
+    upper = shift - 1e-9
+    if upper <= -1 or excess(upper) >= 0:
         return shift
-    return float(brentq(excess, -1.0, seen, xtol=1e-12))
+    return float(brentq(excess, -1.0, upper, xtol=1e-12))
 
 
 def null_variance(down: float, up: float, shift: float) -> float:

@@ -278,8 +278,8 @@ class Estimate:
     def _correlation(self) -> float:
         """Correlation of the errors of the two shares of a difference."""
         first, second = (share.influence for share in self.shares)
-        both = math.sqrt(float((first**2).sum() * (second**2).sum()))
-        return float((first * second).sum()) / both if both > 0 else 0.0
+        norm = math.sqrt(float((first**2).sum() * (second**2).sum()))
+        return float((first * second).sum()) / norm if norm > 0 else 0.0
 
     @property
     def effective_size(self) -> float:
@@ -348,12 +348,12 @@ class Estimate:
 UNDEFINED = Estimate(math.nan, _NOTHING)
 
 
-def too_few(makers: float, what: str, needed: int = LEAST_QUERIES) -> str:
+def too_few(makers: float, figure: str, needed: int = LEAST_QUERIES) -> str:
     """Why a figure has no interval: few queries make it. Empty of enough."""
     if makers >= needed:
         return ""
-    made = "1 query makes" if round(makers) == 1 else f"{makers:.0f} queries make"
-    return f"{made} the {what}; an interval needs {needed}"
+    subject = "1 query makes" if round(makers) == 1 else f"{makers:.0f} queries make"
+    return f"{subject} the {figure}; an interval needs {needed}"
 
 
 def _share_interval(

@@ -54,9 +54,9 @@ def kaplan_meier(turn: IntArray, event: BoolArray, clusters: Clusters) -> list[S
     Returns:
         The turns at which anything failed or was last seen, rising; none where there are no rows.
     """
-    turns, place, seen = np.unique(turn, return_inverse=True, return_counts=True)
+    turns, place, sizes = np.unique(turn, return_inverse=True, return_counts=True)
     events = np.bincount(place, event, minlength=len(turns))
-    at_risk = np.cumsum(seen[::-1])[::-1]
+    at_risk = np.cumsum(sizes[::-1])[::-1]
     survival = np.cumprod(1 - events / at_risk)
     with np.errstate(divide="ignore", invalid="ignore"):
         # By row and turn: how far the log of survival would fall with more of the row.

@@ -144,8 +144,8 @@ def fleiss_kappa(observed: NDArray[np.inexact], safe: NDArray[np.inexact]) -> ND
         safe: Share of safe votes over all cases, 0..1.
     """
     chance = safe**2 + (1 - safe) ** 2
-    both = (safe > 0) & (safe < 1)
-    return np.where(both, (observed - chance) / (1 - chance), np.nan)
+    is_mixed = (safe > 0) & (safe < 1)
+    return np.where(is_mixed, (observed - chance) / (1 - chance), np.nan)
 
 
 def krippendorff_alpha(

@@ -219,12 +219,12 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
 
 def _groups(browser: Browser) -> list[list[str]]:
     """Names and titles of the groups that have a case; of both mistakes always."""
-    there = set(" ".join(browser.judgements["groups"].drop_nulls().unique()).split())
+    groups = set(" ".join(browser.judgements["groups"].drop_nulls().unique()).split())
     always = (FailureGroup.REFUSES, FailureGroup.ANSWERS)
     return [
         [str(name), first_upper(title)]
         for name, title in group_titles(browser.runs, browser.labels).items()
-        if name in always or name in there
+        if name in always or name in groups
     ]
 
 
