@@ -85,6 +85,10 @@ BAD: dict[str, tuple[object, str]] = {
         ", cases, record 2, field 'qurey': unknown field (expected one of id, query, line, "
         "note, history, retrieved; did you mean 'query'?",
     ),
+    "comma without quotes": (
+        changed("lines", 1, value={"id": "b", "what": "Fines", "and how to pay.": None}),
+        ", field 'and how to pay.': unknown field; a text with a comma needs quotes (expected",
+    ),
     "missing field of a line": (
         changed("lines", 1, "why"),
         ", lines, record 2, field 'why': the field is missing",

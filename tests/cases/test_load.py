@@ -119,8 +119,9 @@ BAD = {
     "truncated line": (
         "a.jsonl",
         '{"query": "q"}\n{"query": "r", "con',
-        "line 2: truncated JSON",
+        "line 2: truncated JSON: Unterminated string starting at column 16",
     ),
+    "line cut in two": ("a.jsonl", '{"query": "r\n}', "line 1: truncated JSON: cut off at column"),
     "no query": ("a.jsonl", '{"id": "x"}\n', "line 1, field 'query': the field is missing"),
     "blank query": ("a.jsonl", '{"query": "  "}\n', "the query is blank"),
     "vote of 3": (

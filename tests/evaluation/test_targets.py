@@ -166,7 +166,9 @@ def test_a_refusal_that_is_told(cli: Cli, tmp_path: Path) -> None:
     with BotServer(lambda request: next(answers)) as server:
         path = write_target(tmp_path, OPENAI_TARGET, server, reply="r", refused="no", usage=None)
         cases = write_questions(tmp_path / "cases.jsonl", 6)
-        run(cli, path, "--cases", cases)
+        said = run(cli, path, "--cases", cases)
+    assert "6 declined by the bot" in said
+    assert "content filter" not in said
     rows = rows_of(tmp_path / "logs")
     assert {(row["response_class"], row["graded_by"]) for row in rows} == {("refusal", "provider")}
 
@@ -450,16 +452,17 @@ def test_streams(tmp_path: Path, cli: Cli) -> None:
     body = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
     whole = Raw(200, body.encode(), {"Content-Type": "application/x-ndjson"})
     cut = Raw(200, body.rpartition("\n")[0].encode(), whole.headers)
+    other = Raw(200, cut.body + b"\n[DONE]", whole.headers)
     lost = Raw(200, b'{"r": "a"}\n{"r": ', whole.headers)
-    answers = iter([whole, cut, lost])
+    answers = iter([whole, cut, other, lost])
     given = {"name": "lines", "body": {"q": "{text}"}, "stream": True, "end": "done", "reply": "r"}
     given |= {"refused": None, "usage": None}
     said = []
     with BotServer(lambda request: next(answers)) as server:
         path = write_target(tmp_path, OPENAI_TARGET, server, **given)
-        for _ in range(3):
+        for _ in range(4):
             done = cli("target", "check", path, "--format", "json", env=ENV)
             said.append((json.loads(done.stdout)["read"].get("reply"), done.returncode))
             problem = done.stderr
-    assert said == [("Sure: one\u2028two", 0), (None, 1), (None, 1)]
+    assert said == [("Sure: one\u2028two", 0), (None, 1), (None, 1), (None, 1)]
     assert "line 2 of the stream is no JSON" in problem

@@ -237,7 +237,8 @@ def parse_json(text: str, file: Path, record: str | None = None) -> Any:
         place = f"column {error.colno}"
         if record is None:
             place = f"line {error.lineno} {place}"
-        raise InputError(f"{problem}: {error.msg} at {place}", file, record) from None
+        what = "cut off" if at_end else error.msg.removesuffix(" at")
+        raise InputError(f"{problem}: {what} at {place}", file, record) from None
     except RecursionError:
         raise InputError("nested too deeply", file, record) from None
     except ValueError as error:  # an integer of thousands of digits

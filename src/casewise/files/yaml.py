@@ -188,6 +188,10 @@ def check_model(
         problem, value, wanted = own["problem"], own["found"], own["expected"]
     else:
         problem, value, wanted = problem_of(detail, part.model_fields, _EXPECTED)
+        unknown = detail["type"] == "extra_forbidden" and detail["input"] is None
+        if unknown and not str(place[-1]).isidentifier():
+            # YAML's {what: Fines, and how to pay.} has two fields.
+            problem += "; a text with a comma needs quotes"
     if record is None:
         record, place = _record(place, nouns or {}, is_entry=detail["type"] != _FAULT)
     field = field_path(place) or None

@@ -30,6 +30,8 @@ class FaultKind(StrEnum):
 
     CONTENT_FILTER = "content_filter"
     """The provider's own filter; the case counts as refused."""
+    DECLINED = "declined_by_the_bot"
+    """A target's bot itself says that it declined; the case counts as refused."""
     CONTEXT_TOO_LONG = "context_too_long"
     """The request is longer than the model's window; the case counts as cut."""
     NO_CREDIT = "no_credit"
@@ -100,6 +102,7 @@ _ADDRESS = "--model-base-url or the provider's ..._BASE_URL"
 
 REACTIONS: Mapping[FaultKind, Reaction] = {
     FaultKind.CONTENT_FILTER: Reaction(Action.CASE),
+    FaultKind.DECLINED: Reaction(Action.CASE),
     FaultKind.CONTEXT_TOO_LONG: Reaction(Action.CASE),
     FaultKind.NO_CREDIT: Reaction(
         Action.LEAVE,

@@ -519,7 +519,9 @@ class PatientModel(Model):
             # A server may have its own name for the model in every answer.
             self._count(FaultKind.OTHER_MODEL, FaultKind.OTHER_MODEL.words)
         if output.stop_reason == "content_filter":
-            self._count(FaultKind.CONTENT_FILTER, FaultKind.CONTENT_FILTER.words)
+            by_bot = FaultKind.DECLINED in (output.message.metadata or {})
+            kind = FaultKind.DECLINED if by_bot else FaultKind.CONTENT_FILTER
+            self._count(kind, kind.words)
         if output.stop_reason == "model_length" and output.usage is None:
             # The text is the provider's message, and no answer.
             self._count(FaultKind.CONTEXT_TOO_LONG, FaultKind.CONTEXT_TOO_LONG.words)

@@ -32,15 +32,13 @@ from casewise.errors import CasewiseError, ModelError, UsageError, choose_from
 from casewise.files.yaml import read_model
 from casewise.logs import message_text
 from casewise.models.chat import openai_form
-from casewise.models.faults import FailedRequestError, classify
+from casewise.models.faults import FailedRequestError, FaultKind, classify
 from casewise.models.keys import MissingError, redacted
 from casewise.models.target_file import TargetFile
 from casewise.models.target_http import Bot, TargetAnswer
 
 SESSION = "session"
 """Key in a reply's metadata of the id of its conversation."""
-DECLINED = "declined"
-"""Key in the metadata of a reply that the bot itself calls a refusal."""
 CASE = "case"
 """Key in a message's metadata of what a target is told of the case: query, context, category."""
 
@@ -320,7 +318,7 @@ class TargetModel(ModelAPI):
             "content_filter" if reading.refused else "stop",
         )
         known: dict[str, Any] = {SESSION: session} if session is not None else {}
-        output.message.metadata = known | ({DECLINED: True} if reading.refused else {})
+        output.message.metadata = known | ({FaultKind.DECLINED: True} if reading.refused else {})
         if reading.usage is not None:
             tokens_in, tokens_out = reading.usage
             total = tokens_in + tokens_out

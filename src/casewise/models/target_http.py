@@ -182,7 +182,8 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
         if not text or text.startswith(_NO_DATA):
             continue
         text = text.removeprefix("data:").strip()
-        if ended := text in (_DONE, spec.end):
+        if text in (_DONE, spec.end):
+            ended = text == spec.end
             break
         answer = _json(text, "", f"line {number} of the stream")
         part = _read_told(spec, answer, whole=False)

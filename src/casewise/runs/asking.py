@@ -46,11 +46,11 @@ from casewise.logs import (
     provider_refused,
 )
 from casewise.models.embedded import InProcess
-from casewise.models.faults import failed, logged_kind
+from casewise.models.faults import FaultKind, failed, logged_kind
 from casewise.models.keys import redacted
 from casewise.models.open import ATTEMPT_TIMEOUT_S, in_own_loop, open_model
 from casewise.models.patience import ModelLostError, PatientModel, SampleAttempt
-from casewise.models.target import DECLINED, TargetModel, tell_case
+from casewise.models.target import TargetModel, tell_case
 from casewise.protocols import (
     MAX_TOKENS,
     NOT_RUN,
@@ -387,7 +387,7 @@ def _answer(output: ModelOutput, model: Model, *, logprobs: bool = False) -> Ans
         text=text,
         stop=stop,
         refused=refused,
-        declined=refused and DECLINED in (reply.metadata or {}),
+        declined=refused and FaultKind.DECLINED in (reply.metadata or {}),
         calls=calls,
         said=message_text(reply) if calls else text,
         logprobs=first_token(output) if is_scored else None,
