@@ -2,14 +2,15 @@
 
     python benchmarks/reproduce/reproduce.py FOLDER
 
-FOLDER holds the works' files, at any depth: each is found by its name, and is the one with the hash
-that its work (NAME.yaml) pins. Printed are Markdown tables; the functions of ``casewise score``
+FOLDER holds files of some of the works, at any depth: each is found by its name, and is the one with
+the hash that its work (NAME.yaml) pins. Printed are Markdown tables; the functions of ``casewise score``
 make the figures. docs/method/published.md says how to add a work.
 """
 
 import argparse
 import csv
 import hashlib
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,16 +133,20 @@ def read(name: str, paths: Sequence[Path]) -> pl.DataFrame:
 
 
 def find(folder: Path, work: Mapping[str, Any]) -> list[Path]:
-    """Files of a work below a folder."""
-    found = []
-    for path, sha256 in work["files"].items():
-        named = folder.rglob(Path(path).name)
-        held = (one for one in named if hashlib.sha256(one.read_bytes()).hexdigest() == sha256)
-        found.append(next(held, None))
-        if found[-1] is None:
+    """Files of a work below a folder.
+
+    Raises:
+        FileNotFoundError: One is absent, or is another version.
+    """
+    files = []
+    for name, sha256 in work["files"].items():
+        paths = folder.rglob(Path(name).name)
+        right = (path for path in paths if hashlib.sha256(path.read_bytes()).hexdigest() == sha256)
+        if (path := next(right, None)) is None:
             place = f"{work['address']}, commit {work['commit']}"
-            raise SystemExit(f"{folder}: holds no {path} with sha256 {sha256} ({place})")
-    return found
+            raise FileNotFoundError(f"no {name} with sha256 {sha256} ({place})")
+        files.append(path)
+    return files
 
 
 def load(name: str) -> dict[str, Any]:
@@ -226,14 +231,22 @@ def section(name: str, figures: Sequence[Figure]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print every work's figures."""
+    """Print the figures of each work whose files are there, and name the others."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="folder of the works' files")
     folder = parser.parse_args().folder
-    found = {name: recompute(name, folder) for name in works()}
-    print(summary(found))
-    for name, figures in found.items():
-        print(*section(name, figures), sep="\n")
+    figures, absent = {}, []
+    for name in works():
+        try:
+            figures[name] = recompute(name, folder)
+        except FileNotFoundError as error:
+            absent.append(f"{folder}, {name}: {error}")
+    print(*absent, sep="\n", file=sys.stderr)
+    if not figures:
+        raise SystemExit(1)
+    print(summary(figures))
+    for name, lines in figures.items():
+        print(*section(name, lines), sep="\n")
 
 
 if __name__ == "__main__":
