@@ -2,9 +2,9 @@
 
     python benchmarks/reproduce/reproduce.py FOLDER
 
-FOLDER holds files of some of the works, at any depth: each is found by its name, and is the one with
-the hash that its work (NAME.yaml) pins. Printed are Markdown tables; the functions of ``casewise score``
-make the figures. docs/method/published.md says how to add a work.
+FOLDER holds files of some of the works, at any depth: each is found by its name, and is the one
+with the hash that its work (NAME.yaml) pins. Printed are Markdown tables; the functions of
+``casewise score`` make the figures. docs/method/published.md says how to add a work.
 """
 
 import argparse
