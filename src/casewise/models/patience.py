@@ -342,7 +342,7 @@ class Server:
         """Note a failed connection; before anything has come, the model is given up in time."""
         if not self._has_come and self._silence(seconds) > UNREACHABLE_S:
             self.lose(
-                f"given up after {UNREACHABLE_S:.0f} s without any answer: {why}. Check: is the "
+                f"given up after {self._silence(0):.0f} s without any answer: {why}. Check: is the "
                 f"server up? Is the address right: {setting_of(self.model)}? And proxy variables"
             )
 
