@@ -138,80 +138,80 @@ class Engine:
             if not self._line:
                 return None
             start = bisect_left(self._line, (0, self._held), key=self._place) % len(self._line)
-            taken = self._line[start : start + self._batch]
+            batch = self._line[start : start + self._batch]
             # In a batch, the last one is the longest.
-            taken = taken[: max(1, BATCH_TOKENS // len(taken[-1].tokens))]
-            del self._line[start : start + len(taken)]
-        return [request for request in taken if request.answer.set_running_or_notify_cancel()]
+            batch = batch[: max(1, BATCH_TOKENS // len(batch[-1].tokens))]
+            del self._line[start : start + len(batch)]
+        return [request for request in batch if request.answer.set_running_or_notify_cancel()]
 
     def _replies(self, requests: Sequence[Request]) -> Iterable[Replied]:
         if len(requests) > 1 and all(request.is_one_pass for request in requests):
             return self._pass_over(requests)
         return map(self._reply, requests)
 
-    def _reply(self, asked: Request) -> Replied:
+    def _reply(self, request: Request) -> Replied:
         started = time.perf_counter()
-        reused = self._keep(asked.tokens)
-        ids = torch.tensor([asked.tokens], device=self._model.device)
-        if not asked.is_one_pass:
-            return self._write(asked, ids, reused, started)
+        reused = self._keep(request.tokens)
+        ids = torch.tensor([request.tokens], device=self._model.device)
+        if not request.is_one_pass:
+            return self._write(request, ids, reused, started)
         output = self._model(
             input_ids=ids[:, reused:],
             past_key_values=self._cache,
             use_cache=True,
             **({"logits_to_keep": 1} if self._lean else {}),
         )
-        self._hold(output.past_key_values, asked.tokens)
-        return self._replied(asked, None, output.logits[0], reused, time.perf_counter() - started)
+        self._hold(output.past_key_values, request.tokens)
+        return self._replied(request, None, output.logits[0], reused, time.perf_counter() - started)
 
-    def _pass_over(self, asked: Sequence[Request]) -> list[Replied]:
+    def _pass_over(self, requests: Sequence[Request]) -> list[Replied]:
         """Answers of one token each by one pass.
 
         Short prompts are filled up at their ends, which no token before can see.
         """
         started = time.perf_counter()
-        ends = [len(request.tokens) - 1 for request in asked]
-        ids = torch.zeros((len(asked), max(ends) + 1), dtype=torch.long)
-        for row, request in zip(ids, asked, strict=True):
+        ends = [len(request.tokens) - 1 for request in requests]
+        ids = torch.zeros((len(requests), max(ends) + 1), dtype=torch.long)
+        for row, request in zip(ids, requests, strict=True):
             row[: len(request.tokens)] = torch.tensor(request.tokens)
         wanted, lean = sorted(set(ends)), {}
         if self._lean:
             lean = {"logits_to_keep": torch.tensor(wanted, device=self._model.device)}
             ends = [wanted.index(end) for end in ends]
         logits = self._model(input_ids=ids.to(self._model.device), use_cache=False, **lean).logits
-        rows = logits[torch.arange(len(asked)), torch.tensor(ends)]
-        seconds = (time.perf_counter() - started) / len(asked)
+        rows = logits[torch.arange(len(requests)), torch.tensor(ends)]
+        seconds = (time.perf_counter() - started) / len(requests)
         return [
             self._replied(request, None, row[None], 0, seconds)
-            for request, row in zip(asked, rows, strict=True)
+            for request, row in zip(requests, rows, strict=True)
         ]
 
-    def _write(self, asked: Request, ids: torch.Tensor, reused: int, started: float) -> Replied:
+    def _write(self, request: Request, ids: torch.Tensor, reused: int, started: float) -> Replied:
         """An answer of several tokens, from the same cache."""
-        draws = asked.temperature > 0
+        draws = request.temperature > 0
         with torch.random.fork_rng(enabled=draws):
-            if asked.seed is not None:
-                torch.manual_seed(asked.seed)
+            if request.seed is not None:
+                torch.manual_seed(request.seed)
             output = self._model.generate(
                 ids,
                 attention_mask=torch.ones_like(ids),
                 past_key_values=self._cache,
                 generation_config=GenerationConfig(
-                    max_new_tokens=asked.max_tokens,
+                    max_new_tokens=request.max_tokens,
                     do_sample=draws,
-                    temperature=asked.temperature if draws else None,
-                    top_p=asked.top_p if draws else None,
+                    temperature=request.temperature if draws else None,
+                    top_p=request.top_p if draws else None,
                     # Without a bound, transformers takes the 50 most probable.
                     top_k=0 if draws else None,
                     eos_token_id=self._ends or None,
                     pad_token_id=min(self._ends, default=0),
-                    output_logits=asked.candidates > 0,
+                    output_logits=request.candidates > 0,
                     return_dict_in_generate=True,
                     use_cache=True,
                 ),
                 stopping_criteria=[
                     lambda ids, *_, **__: torch.full(
-                        ids.shape[:1], asked.given_up, device=ids.device
+                        ids.shape[:1], request.given_up, device=ids.device
                     )
                 ],
             )
@@ -219,11 +219,11 @@ class Engine:
         self._hold(output.past_key_values, sequence)
         logits = [row[0] for row in output.logits or ()]
         seconds = time.perf_counter() - started
-        return self._replied(asked, sequence[len(asked.tokens) :], logits, reused, seconds)
+        return self._replied(request, sequence[len(request.tokens) :], logits, reused, seconds)
 
     def _replied(
         self,
-        asked: Request,
+        request: Request,
         written: list[int] | None,
         logits: Sequence[torch.Tensor] | torch.Tensor,
         reused: int,
@@ -236,11 +236,11 @@ class Engine:
         return Replied(
             text=self.tokens.answer(written),
             places=[
-                self._distribution(row, token, asked.candidates)
+                self._distribution(row, token, request.candidates)
                 for row, token in zip(logits, written, strict=False)
             ],
             written=len(written),
-            computed=len(asked.tokens) - reused,
+            computed=len(request.tokens) - reused,
             reused=reused,
             stop="stop" if written and written[-1] in self._ends else "max_tokens",
             seconds=seconds,

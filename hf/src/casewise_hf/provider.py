@@ -62,14 +62,14 @@ class HuggingFace(InProcess):
         return self._engine.tokens.first_piece(text)
 
 
-def _options(given: Mapping[str, Any]) -> Options:
+def _options(arguments: Mapping[str, Any]) -> Options:
     """The provider's arguments, checked.
 
     Raises:
         ModelError: One is unknown, or can't be used.
     """
     try:
-        return Options.model_validate(given, strict=True)
+        return Options.model_validate(arguments, strict=True)
     except ValidationError as error:
         fault = error.errors()[0]
         known = f"arguments: {', '.join(Options.model_fields)}"

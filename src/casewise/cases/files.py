@@ -184,8 +184,8 @@ def read_answers(records: Sequence[Any], model: str, file: Path) -> tuple[str | 
         InputError: An answer is neither text nor a number.
     """
     # A record that is no object is found when its case is read.
-    given = (record.get(model) if isinstance(record, Mapping) else None for record in records)
-    answers = ["" if answer is None else answer for answer in given]
+    values = (record.get(model) if isinstance(record, Mapping) else None for record in records)
+    answers = ["" if answer is None else answer for answer in values]
     for number, answer in enumerate(answers, start=1):
         if isinstance(answer, bool) or not isinstance(answer, str | int | float):
             raise InputError(
@@ -265,15 +265,15 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
     if not isinstance(record, dict) or "contexts" not in record:
         yield place, record
         return
-    rest = {**record}
-    contexts = rest.pop("contexts")
+    shared = {**record}
+    contexts = shared.pop("contexts")
     if not isinstance(contexts, dict) or not contexts or contexts.keys() - _ARMS:
         problem, expected = "wrong value", "contexts under 'safe', 'unsafe' or 'none'"
         raise InputError(problem, path, place, field="contexts", found=contexts, expected=expected)
-    if own := [name for name in ("context", "intended", "id") if name in rest]:
+    if own := [name for name in ("context", "intended", "id") if name in shared]:
         raise InputError(f"{own[0]!r} doesn't go with 'contexts'", path, place, field=own[0])
     for arm, context in contexts.items():
-        yield f"{place} ({arm})", rest | {"context": context, "intended": _ARMS[arm]}
+        yield f"{place} ({arm})", shared | {"context": context, "intended": _ARMS[arm]}
 
 
 # --- rows of a table whose columns are the fields of a case ------------------------------------
@@ -469,8 +469,8 @@ def _read(path: Path) -> tuple[list[Case], list[InputError], tuple[str, ...], st
         raise InputError("the file holds no case", path)
     notes, version = read.notes, read.version
     if models := answer_keys(read.published):
-        kept = f"the answers of {', '.join(models)} are no part of the cases"
-        notes = [f"{kept}; casewise score reads them"]
+        remark = f"the answers of {', '.join(models)} are no part of the cases"
+        notes = [f"{remark}; casewise score reads them"]
     elif read.published and dataset_hash(cases) == PUBLISHED_HASH:
         version = PUBLISHED_VERSION
     return cases, problems, tuple(notes), version
@@ -529,13 +529,13 @@ def _shared_cases(
     shortened: bool,
     shared: SharedCases,
 ) -> tuple[tuple[Case, ...], str]:
-    asked = [
+    bare_records = [
         {name: record[name] for name in record if name not in models}
         if isinstance(record, dict)
         else record
         for record in records
     ]
-    key = (digest(asked), shortened)
+    key = (digest(bare_records), shortened)
     if key not in shared:
         cases, problems = validated(_upstream_fields(records, path), path)
         raise_first(problems[:1])
@@ -609,16 +609,16 @@ def checked_case(record: Any, path: Path, place: str, contexts: dict[str, Contex
     if not isinstance(record, dict):
         raise InputError("not a case", path, place, found=record, expected="an object")
     # A null id is left out, so that the case is given its hash.
-    given = {
+    data = {
         key: value
         for key, value in record.items()
         if value is not None or key not in ("id", "query_id")
     }
-    context = repr(given.get("context"))
+    context = repr(data.get("context"))
     if context in contexts:
-        given["context"] = contexts[context]
+        data["context"] = contexts[context]
     try:
-        case = check_model(given, Case, path, "case", record=place)
+        case = check_model(data, Case, path, "case", record=place)
         if case.context is not None:
             contexts[context] = case.context
         if "\\ud" in repr(record):

@@ -51,8 +51,8 @@ class Imported:
             InputError: No row became a case; the message says what became of them.
         """
         if not self.cases:
-            left = "".join(f", {count} {what}" for what, count in self.other_rows.items())
-            raise InputError(f"no row became a case (of {self.rows}{left})", self.files[0])
+            reasons = "".join(f", {count} {what}" for what, count in self.other_rows.items())
+            raise InputError(f"no row became a case (of {self.rows}{reasons})", self.files[0])
 
 
 def import_cases(source: Any, mapping: CaseMapping) -> Imported:
@@ -140,19 +140,19 @@ def unfold(table: Table, each: Each) -> Table:
 
 def _unfolded(table: Table, each: Each) -> Iterator[tuple[str, Row]]:
     new = each.value or str(each.column).rsplit(".", 1)[-1]
-    empty, seen = 0, dict[str, None]()
+    empty, columns = 0, dict[str, None]()
     for place, row in table.rows:
         if isinstance(row, InputError):
             yield place, row
             continue
-        if row.keys() - seen.keys():
-            seen |= dict.fromkeys(row)
+        if row.keys() - columns.keys():
+            columns |= dict.fromkeys(row)
         if each.column is None:
             parts = [(name, plain(row.get(name))) for name in each.columns]
-        elif isinstance(held := opened(value_at(row, each.column)), dict):
-            parts = [(str(key), plain(item)) for key, item in held.items()]
+        elif isinstance(nested := opened(value_at(row, each.column)), dict):
+            parts = [(str(key), plain(item)) for key, item in nested.items()]
         else:
-            parts = [(str(n), item) for n, item in enumerate(items(held), start=1)]
+            parts = [(str(n), item) for n, item in enumerate(items(nested), start=1)]
         empty += sum(item is None for _, item in parts) or not parts
         shared = {name: cell for name, cell in row.items() if name not in each.columns}
         for part, value in parts:
@@ -161,9 +161,9 @@ def _unfolded(table: Table, each: Each) -> Iterator[tuple[str, Row]]:
                 numbers = f"{row[EACH]}:{part}" if EACH in row else part
                 within = f"{place}, {'item' if each.name is None else 'column'} {part!r}"
                 yield within, {**shared, **named, new: value, EACH: numbers}
-    for name in each.columns or (str(each.column),) if seen else ():
-        if _root(name, seen) is None:
-            raise _no_column(name, seen, table.file, "each")
+    for name in each.columns or (str(each.column),) if columns else ():
+        if _root(name, columns) is None:
+            raise _no_column(name, columns, table.file, "each")
     if empty:
         table.notes.append(f"each: {empty} empty cells of {table.file.name} make no row")
 

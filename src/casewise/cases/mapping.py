@@ -45,7 +45,7 @@ or item that they come from."""
 T = TypeVar("T")
 Name = Annotated[StrictStr, Field(pattern=r"\S")]
 Many = Annotated[
-    tuple[T, ...], BeforeValidator(lambda given: given if isinstance(given, list) else [given])
+    tuple[T, ...], BeforeValidator(lambda value: value if isinstance(value, list) else [value])
 ]
 """One or several, in a list."""
 Values = Many[StrictStr | StrictBool | StrictInt | StrictFloat]
@@ -59,10 +59,10 @@ class _OfColumn(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _is_a_name(cls, given: Any) -> Any:
-        if not isinstance(given, str | dict):
-            raise fault("wrong value", found=given, expected=cls.form)
-        return {"column": given} if isinstance(given, str) else given
+    def _is_a_name(cls, value: Any) -> Any:
+        if not isinstance(value, str | dict):
+            raise fault("wrong value", found=value, expected=cls.form)
+        return {"column": value} if isinstance(value, str) else value
 
 
 _PLACES = re.compile(r"\{([^{}]+)\}")
@@ -305,8 +305,8 @@ def load_mapping(source: Path | str | Mapping[str, Any]) -> CaseMapping:
         InputError: There is no such mapping, or it can't be used.
     """
     if isinstance(source, Mapping):
-        given = dict(source)
-        return check_model(given, CaseMapping, Path("mapping"), "mapping")
+        keys = dict(source)
+        return check_model(keys, CaseMapping, Path("mapping"), "mapping")
     path = _FOLDER / f"{source}.yaml" if source in MAPPINGS else Path(source)
     return read_model(path, CaseMapping, "mapping", MAPPINGS)
 
@@ -489,24 +489,26 @@ class MappedRow:
     def _context(self) -> dict[str, Any] | None:
         context: dict[str, Any] = {}
         if (whole := self.mapping.context) is not None:
-            held = self._held(whole, "context")
+            parameter = self._parameter(whole, "context")
             name = (whole.column or "context").rsplit(".", 1)[-1]
-            context = held if isinstance(held, dict) else {name: held} if held else {}
+            context = (
+                parameter if isinstance(parameter, dict) else {name: parameter} if parameter else {}
+            )
         for path, value in self.mapping.parameters.items():
-            held = self._held(value, f"{CONTEXT}{path}")
-            if held not in (None, [], {}):
+            parameter = self._parameter(value, f"{CONTEXT}{path}")
+            if parameter not in (None, [], {}):
                 *groups, name = path.split(".")
                 inner = context
                 for group in groups:
                     inner = inner.setdefault(group, {})
-                inner[name] = held
+                inner[name] = parameter
         return context or None
 
-    def _held(self, value: Value, field: str) -> Any:
+    def _parameter(self, value: Value, field: str) -> Any:
         """A parameter: a text, or what has parts as it is (roles in a list, a profile, turns)."""
-        held = opened(self.cell(value.column)) if value.column else value.constant
+        cell = opened(self.cell(value.column)) if value.column else value.constant
         # Parquet gives every row all keys, with null for those that it has not.
-        return without_null(held) if isinstance(held, list | dict) else self.text(field, value)
+        return without_null(cell) if isinstance(cell, list | dict) else self.text(field, value)
 
     def _conversation(self) -> tuple[str | None, list[Any]]:
         """Query and earlier turns of a conversation: of texts by turns, or of messages."""
@@ -517,15 +519,15 @@ class MappedRow:
             for n, message in enumerate(cell if isinstance(cell, list) else [cell])
         ]
         is_cut = isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
-        asked = [n for n, turn in enumerate(turns) if turn.get("role") == "user"]
+        users = [n for n, turn in enumerate(turns) if turn.get("role") == "user"]
         if cell is None:
             return None, []
-        if is_cut or not asked or not isinstance(query := turns[asked[-1]].get("content"), str):
+        if is_cut or not users or not isinstance(query := turns[users[-1]].get("content"), str):
             expected = "a conversation in which a user speaks: texts, or {role, content}"
             raise self.wrong("turns", expected, [turn.get("role") for turn in turns], column)
-        if after := len(turns) - asked[-1] - 1:
+        if after := len(turns) - users[-1] - 1:
             self.unused_columns[f"{column} (turns after the last of the user)"] += after
-        return query if query.strip() else None, turns[: asked[-1]]
+        return query if query.strip() else None, turns[: users[-1]]
 
 
 def _turn(number: int, message: Any) -> dict[str, Any]:

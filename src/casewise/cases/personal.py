@@ -33,15 +33,15 @@ def find_pieces(text: str) -> Iterator[PersonalPiece]:
     """Find pieces that look like personal data, kind by kind; none overlap."""
     if not _MARKED.search(text):
         return
-    taken: list[range] = []
+    spans: list[range] = []
     for kind, (pattern, holds) in PATTERNS.items():
         for match in pattern.finditer(text):
             here = range(*match.span())
-            if any(here.start < span.stop and span.start < here.stop for span in taken):
+            if any(here.start < span.stop and span.start < here.stop for span in spans):
                 continue
             piece = match.group()
             if holds(piece):
-                taken.append(here)
+                spans.append(here)
                 fiction = kind in _FICTION and _FICTION[kind](piece)
                 yield PersonalPiece(kind, here.start, here.stop, piece, fiction)
 

@@ -54,10 +54,10 @@ class CaseChange:
     @property
     def moves_votes(self) -> bool:
         """True if votes that were cast on one text now stand on another."""
-        kept = any(
+        has_votes = any(
             getattr(self.old, name) == getattr(self.new, name) is not None for name in _VERDICTS
         )
-        return kept and any(change.is_text for change in self.fields)
+        return has_votes and any(change.is_text for change in self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
     intended side; and no third case does.
     """
     before, after = ({case.id: case for case in one.cases} for one in (old, new))
-    kept = [id for id in before if id in after]
-    changes = [_change(before[id], after[id]) for id in kept]
+    common = [id for id in before if id in after]
+    changes = [_change(before[id], after[id]) for id in common]
     changed = tuple(change for change in changes if change.fields)
     removed = {id: case for id, case in before.items() if id not in after}
     added = {id: case for id, case in after.items() if id not in before}
@@ -109,8 +109,8 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
         tuple(removed.values()),
         changed,
         tuple(reworded),
-        len(kept) - len(changed),
-        kept != [id for id in after if id in before],
+        len(common) - len(changed),
+        common != [id for id in after if id in before],
     )
 
 
@@ -184,15 +184,15 @@ def merge_sets(sets: Sequence[CaseSet]) -> tuple[Case, ...]:
     Raises:
         InputError: The files disagree on a case.
     """
-    held: dict[str, Case] = {}
+    by_id: dict[str, Case] = {}
     for case_set in sets:
         for case in case_set.cases:
-            first = held.setdefault(case.id, case)
+            first = by_id.setdefault(case.id, case)
             if to_line(first) != to_line(case):
                 field = _change(first, case).fields[0].field.split(".")[0]
                 problem, place = "differs from an earlier file", f"case {case.id}"
                 raise InputError(problem, case_set.name, place, field=field)
-    return tuple(held.values())
+    return tuple(by_id.values())
 
 
 # --- parts --------------------------------------------------------------------------------------

@@ -64,13 +64,13 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
     for name, count in missing.items():
         if count == len(cases):
             raise _unknown("--ablate", name, cases)
-    kept = (
+    ablated = (
         case.model_copy(update={"context": Context(_without(case.context.root, wanted))})
         if case.context is not None
         else case
         for case in cases
     )
-    return Ablation(tuple(kept), missing)
+    return Ablation(tuple(ablated), missing)
 
 
 def _unknown(option: str, name: str, cases: Iterable[Case]) -> UsageError:

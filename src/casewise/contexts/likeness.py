@@ -212,14 +212,14 @@ def similar_rows(rows: Any, least: float) -> Iterator[NearCopy]:
     prefix = csr_matrix((rarest, rows.indices, rows.indptr), rows.shape, copy=True)
     prefix.eliminate_zeros()
     holders = prefix.T.tocsr()
-    rest = np.sqrt(np.maximum(0, 1 - np.asarray(prefix.multiply(prefix).sum(axis=1)).ravel()))
+    tail = np.sqrt(np.maximum(0, 1 - np.asarray(prefix.multiply(prefix).sum(axis=1)).ravel()))
     blocks = np.cumsum(prefix.astype(bool) @ np.diff(holders.indptr)) // _PRODUCTS
     starts = [*np.flatnonzero(np.diff(blocks, prepend=-1)), rows.shape[0]]
     for start, stop in pairwise(starts):
         shared = (prefix[start:stop] @ holders).tocoo()
-        open_ends = np.maximum(rest[shared.row + start], rest[shared.col])
-        kept = (shared.col > shared.row + start) & (shared.data >= least - open_ends - 1e-9)
-        firsts, seconds = shared.row[kept] + start, shared.col[kept]
+        open_ends = np.maximum(tail[shared.row + start], tail[shared.col])
+        mask = (shared.col > shared.row + start) & (shared.data >= least - open_ends - 1e-9)
+        firsts, seconds = shared.row[mask] + start, shared.col[mask]
         for at in range(0, len(firsts), _CANDIDATES):
             first, second = firsts[at : at + _CANDIDATES], seconds[at : at + _CANDIDATES]
             cosines = np.asarray(rows[first].multiply(rows[second]).sum(axis=1)).ravel()

@@ -70,18 +70,18 @@ def render_making(query: str, language: str | None) -> str:
     )
 
 
-def render_repair(asked: str, draft: str, faults: Sequence[Fault]) -> str:
+def render_repair(prompt: str, draft: str, faults: Sequence[Fault]) -> str:
     """Prompt that asks for an answer without its faults.
 
     Args:
-        asked: The prompt that was answered.
+        prompt: The prompt that was answered.
         draft: The answer.
         faults: What is wrong with it.
     """
     # A critic's reason is a model's words: quoted, as all that others wrote.
     lines = [f"- {fault.where or 'as a whole'}: {quote(fault.reason)}" for fault in faults]
     return _template("repair").format(
-        asked=asked, draft=quote(draft[:LONGEST]), faults="\n".join(dict.fromkeys(lines))
+        asked=prompt, draft=quote(draft[:LONGEST]), faults="\n".join(dict.fromkeys(lines))
     )
 
 
@@ -143,7 +143,7 @@ def read_review(text: str, side: Side, nonce: str) -> Fault | None:
     """
     ending = read_ending(text, REASON)
     match ending and ending.entries:
-        case [("id", str(given)), ("verdict", "pass" | "fail" as verdict)] if given == nonce:
+        case [("id", str(value)), ("verdict", "pass" | "fail" as verdict)] if value == nonce:
             reason = ending.reason if ending else ""
             return None if verdict == "pass" else Fault("critic", reason or "turned down", side)
     return Fault("unchecked", "the critic's answer ends in no verdict", side)

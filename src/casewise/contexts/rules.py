@@ -167,13 +167,13 @@ def check_pair(pair: Pair, query: str, others: Iterable[Shingles] = ()) -> tuple
     if max(sizes) > UNEQUAL * min(sizes):
         reason = f"{sizes[0]} words in the safe one, {sizes[1]} in the other: write about as many"
         faults.append(Fault("unequal", reason))
-    made = list(others)
+    known_sets = list(others)
     for side, values in pair.items():
         own = shingles(values)
-        if any(len(own & other) >= NEAR_COPY * len(own | other) for other in made):
+        if any(len(own & other) >= NEAR_COPY * len(own | other) for other in known_sets):
             reason = "nearly the same as another context of the set: choose another place"
             faults.append(Fault("copy", reason, side))
-        made.append(own)
+        known_sets.append(own)
     return tuple(faults)
 
 

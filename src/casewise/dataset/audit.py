@@ -6,7 +6,7 @@ from typing import Any
 
 from casewise.cases import CaseSet
 from casewise.dataset.checks import results
-from casewise.dataset.findings import CHECKS, Finding, Level, Material, as_record
+from casewise.dataset.findings import CHECKS, AuditInput, Finding, Level, as_record
 from casewise.dataset.leakage import Leakage
 from casewise.errors import UsageError, choose_from
 
@@ -31,8 +31,8 @@ class Audit:
 
 def audit_cases(loaded: CaseSet) -> Audit:
     """Audit a set of cases."""
-    data = Material(loaded.cases)
-    made = results(data)
+    data = AuditInput(loaded.cases)
+    findings = results(data)
     return Audit(
         name=loaded.name,
         dataset_hash=loaded.hash,
@@ -40,8 +40,8 @@ def audit_cases(loaded: CaseSet) -> Audit:
         queries=len(data.queries),
         pairs=len(data.pairs),
         categories=len({case.category for case in data.cases} - {None}),
-        findings=tuple(result for result in made if result.is_told),
-        figures={result.code: result.figure for result in made},
+        findings=tuple(result for result in findings if result.is_reported),
+        figures={result.code: result.figure for result in findings},
         leakage=data.leakage,
     )
 

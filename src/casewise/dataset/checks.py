@@ -16,7 +16,7 @@ import numpy as np
 
 from casewise.cases import Case, case_id, find_pieces
 from casewise.contexts import VERDICT_WORDS, near_copies, similar_rows
-from casewise.dataset.findings import CHECKS, Finding, Level, Material, check, counted, grouped
+from casewise.dataset.findings import CHECKS, AuditInput, Finding, Level, check, counted, grouped
 from casewise.dataset.leakage import Guess
 from casewise.dataset.people import People, SingleVotes
 from casewise.errors import some
@@ -46,7 +46,7 @@ COLUMNS_DIFFER = 0.0005
 """p below which columns of votes differ beyond chance."""
 
 
-def _places(data: Material, mask: BoolArray, of: BoolArray, text: str) -> Finding:
+def _places(data: AuditInput, mask: BoolArray, of: BoolArray, text: str) -> Finding:
     cases = (data.cases[place] for place in np.flatnonzero(mask))
     return counted(cases, int(of.sum()), text)
 
@@ -76,7 +76,7 @@ def _author_in_rate(people: People) -> BoolArray:
 
 
 @check("author-in-rate", ERROR, people=True)
-def author_in_rate(data: Material) -> Finding:
+def author_in_rate(data: AuditInput) -> Finding:
     """Published rates that count the author's vote."""
     text = (
         "The published rate counts one vote more than the file holds, and that vote is always the "
@@ -87,7 +87,7 @@ def author_in_rate(data: Material) -> Finding:
 
 
 @check("unlike-rate", ERROR, people=True)
-def unlike_rate(data: Material) -> Finding:
+def unlike_rate(data: AuditInput) -> Finding:
     """Published rates that are no share of the votes."""
     people, rated = data.people, _rated(data.people)
     rate, alike = people.published, _as_voted(people, people.safe, 0) | _author_in_rate(people)
@@ -102,7 +102,7 @@ def unlike_rate(data: Material) -> Finding:
 
 
 @check("author-vote", ERROR, people=True)
-def author_vote(data: Material) -> Finding:
+def author_vote(data: AuditInput) -> Finding:
     """Author's votes that repeat the intention in every case."""
     voted = [case for case in data.cases if case.author_vote and case.intended]
     repeats = all(case.author_vote == case.intended for case in voted)
@@ -111,15 +111,15 @@ def author_vote(data: Material) -> Finding:
 
 
 @check("raters-like-intention", ERROR, "raters", people=True)
-def raters_like_intention(data: Material) -> Finding:
+def raters_like_intention(data: AuditInput) -> Finding:
     """Raters (columns) whose every vote is the intended side, on both sides, on enough cases."""
     people, votes = data.people, data.people.single
     names: list[str] = []
     if votes is not None:
         arm, voted = people.arm[votes.case], np.where(votes.verdict == 1, "safe", "unsafe")
         safe, unsafe, same = (
-            np.bincount(votes.rater[kept], minlength=len(votes.names))
-            for kept in (arm == "safe", arm == "unsafe", arm == voted)
+            np.bincount(votes.rater[mask], minlength=len(votes.names))
+            for mask in (arm == "safe", arm == "unsafe", arm == voted)
         )
         n = safe + unsafe
         alike = (same == n) & (n >= LEAST_CASES) & (safe > 0) & (unsafe > 0)
@@ -132,7 +132,7 @@ def raters_like_intention(data: Material) -> Finding:
 
 
 @check("sequential-votes", WARNING, people=True)
-def sequential_votes(data: Material) -> Finding:
+def sequential_votes(data: AuditInput) -> Finding:
     """Cases that were asked no further once their majority was decided."""
     text = (
         "Asked no further once the majority was decided: labels hold, but shares of safe votes "
@@ -144,7 +144,7 @@ def sequential_votes(data: Material) -> Finding:
 
 
 @check("tied-votes", WARNING, people=True)
-def tied_votes(data: Material) -> Finding:
+def tied_votes(data: AuditInput) -> Finding:
     """Exact ties, and what the published rate makes of them."""
     people = data.people
     tied = people.voted & (people.safe == people.unsafe)
@@ -163,7 +163,7 @@ def tied_votes(data: Material) -> Finding:
 
 
 @check("unlike-columns", WARNING, "columns", people=True)
-def unlike_columns(data: Material) -> Finding:
+def unlike_columns(data: AuditInput) -> Finding:
     """Columns of votes that differ otherwise in one category than in another."""
     votes = data.people.single
     if votes is None:
@@ -186,9 +186,9 @@ def _confounded(people: People, votes: SingleVotes) -> str:
     arm. If columns were shuffled anew for each case, no column could differ beyond chance.
     """
     category = people.category[votes.case]
-    seen = set(zip(votes.rater[category != ""], category[category != ""], strict=True))
-    several = Counter(rater for rater, _ in seen).values()
-    if max(several, default=0) == 1 < len({category for _, category in seen}):
+    rater_categories = set(zip(votes.rater[category != ""], category[category != ""], strict=True))
+    several = Counter(rater for rater, _ in rater_categories).values()
+    if max(several, default=0) == 1 < len({category for _, category in rater_categories}):
         return "Nobody voted in two categories."
     overall = cochran_q(_full_table(votes, people.voted))
     keys = np.char.add(np.char.add(people.category, "\n"), people.arm)
@@ -196,12 +196,12 @@ def _confounded(people: People, votes: SingleVotes) -> str:
     tests = [cochran_q(_full_table(votes, named & (keys == key))) for key in np.unique(keys[named])]
     tests = [test for test in tests if math.isfinite(test.statistic)]
     q, df = sum(test.statistic for test in tests), sum(test.groups - 1 for test in tests)
-    left = df - (overall.groups - 1)
-    if not math.isfinite(overall.statistic) or left < 1:
+    rest_df = df - (overall.groups - 1)
+    if not math.isfinite(overall.statistic) or rest_df < 1:
         return ""
     within = chi_squared(q, df, 0).p
     # The blocks' excess is chi-squared too, where no column differs otherwise in one block.
-    shifting = chi_squared(max(0.0, q - overall.statistic), left, 0).p
+    shifting = chi_squared(max(0.0, q - overall.statistic), rest_df, 0).p
     if max(within, shifting) >= COLUMNS_DIFFER:
         return ""
     return (
@@ -211,12 +211,12 @@ def _confounded(people: People, votes: SingleVotes) -> str:
     )
 
 
-def _full_table(votes: SingleVotes, kept: BoolArray) -> FloatArray:
+def _full_table(votes: SingleVotes, mask: BoolArray) -> FloatArray:
     """Votes of the cases kept, in the columns that voted once on each. Shape ``(rows, columns)``.
 
     Empty for fewer than two cases.
     """
-    here = kept[votes.case]
+    here = mask[votes.case]
     rater, verdict = votes.rater[here], votes.verdict[here]
     cases, row = np.unique(votes.case[here], return_inverse=True)
     # Not a table of all raters, who may be many: those with as many votes as there are cases.
@@ -262,26 +262,26 @@ def _of_groups(
 
 
 @check("identical-twins", ERROR)
-def identical_twins(data: Material) -> Finding:
+def identical_twins(data: AuditInput) -> Finding:
     """Cases of one query that are intended otherwise in the very same context."""
     text = (
         "In the very same context as another case of the same query that is intended otherwise. "
         "Nothing can tell such twins apart: correct the side of one, or write its context."
     )
-    return _of_groups(data.sided, _situation, lambda own: len(_sides(own)) > 1, text)
+    return _of_groups(data.with_side, _situation, lambda own: len(_sides(own)) > 1, text)
 
 
 @check("unlike-queries", WARNING)
-def unlike_queries(data: Material) -> Finding:
+def unlike_queries(data: AuditInput) -> Finding:
     """Cases of one query id that ask in other words."""
     text = "Cases of one query id share their query: change it in all of them."
     return _of_groups(data.cases, _query, lambda own: len({case.query for case in own}) > 1, text)
 
 
 @check("missing-twin", WARNING)
-def missing_twin(data: Material) -> Finding:
+def missing_twin(data: AuditInput) -> Finding:
     """Queries in one or two contexts, all intended alike."""
-    by_query = grouped(data.told, _query)
+    by_query = grouped(data.with_context, _query)
 
     def is_alone(own: list[Case]) -> bool:
         # Of three contexts and more no two are twins.
@@ -292,21 +292,23 @@ def missing_twin(data: Material) -> Finding:
         "No twin, the same query intended otherwise. Everything measured on pairs leaves such "
         "cases out: write the twins."
     )
-    return _of_groups(data.sided, _query, is_alone, text)
+    return _of_groups(data.with_side, _query, is_alone, text)
 
 
 @check("repeated-context", WARNING)
-def repeated_context(data: Material) -> Finding:
+def repeated_context(data: AuditInput) -> Finding:
     """Cases of one query in the very same context, not intended otherwise: no identical twins."""
     text = (
         "In the very same context as another case of the same query. They count twice, and tell "
         "nothing of contexts: drop all but one, or write others."
     )
-    return _of_groups(data.told, _situation, lambda own: len(own) > len(_sides(own)) == 1, text)
+    return _of_groups(
+        data.with_context, _situation, lambda own: len(own) > len(_sides(own)) == 1, text
+    )
 
 
 @check("label-imbalance", WARNING, "share of the larger side", measured=True)
-def label_imbalance(data: Material) -> Finding:
+def label_imbalance(data: AuditInput) -> Finding:
     """Share of the larger intended side."""
     sides = Counter(case.intended for case in data.cases if case.intended is not None)
     larger = max(sides.values(), default=math.nan) / max(1, sides.total())
@@ -319,7 +321,7 @@ def label_imbalance(data: Material) -> Finding:
 
 
 @check("length-difference", WARNING, "Cohen's d of pairs, without its sign", measured=True)
-def length_difference(data: Material) -> Finding:
+def length_difference(data: AuditInput) -> Finding:
     """Lengths of twins in words: Cohen's d of the paired differences."""
     lengths = dict(zip(data.texts, data.words.lengths.tolist(), strict=True))
     words = [[lengths.get(data.contexts[id], 0) for id in pair] for pair in data.pairs]
@@ -354,9 +356,9 @@ MOST_PAIRS = 100_000
 
 
 @check("shared-context", WARNING, "texts")
-def shared_context(data: Material) -> Finding:
+def shared_context(data: AuditInput) -> Finding:
     """Context texts of several cases."""
-    by_id = {case.id: case for case in data.told}
+    by_id = {case.id: case for case in data.with_context}
     shared = [[by_id[id] for id in ids] for ids in data.texts.values() if len(ids) > 1]
     across = sum(len({case.category for case in cases}) > 1 for cases in shared)
     both = sum({"safe", "unsafe"} <= _sides(cases) for cases in shared)
@@ -369,13 +371,13 @@ def shared_context(data: Material) -> Finding:
 
 
 @check("near-copy-context", WARNING, "pairs of texts")
-def near_copy_context(data: Material) -> Finding:
+def near_copy_context(data: AuditInput) -> Finding:
     """Different context texts that have most of their runs of three words in common."""
     holders = list(data.texts.values())
     near = near_copies(data.words, NEAR, MOST_PAIRS)
     alike = {id for pair in near for at in (pair.first, pair.second) for id in holders[at]}
     return counted(
-        (case for case in data.told if case.id in alike),
+        (case for case in data.with_context if case.id in alike),
         None,
         f"{NEAR:.0%} or more of their runs of three words are the same: write each by itself.",
         n=len(near),
@@ -387,7 +389,7 @@ def near_copy_context(data: Material) -> Finding:
 
 
 @check("near-copy-query", WARNING, "pairs of queries")
-def near_copy_query(data: Material) -> Finding:
+def near_copy_query(data: AuditInput) -> Finding:
     """Different queries whose cosine reaches ``SIMILAR``; case does not count.
 
     The cosine is of term frequency times inverse document frequency of four-letter pieces within
@@ -453,7 +455,7 @@ _CLUES = {
 """Checks of what gives the side away: the guess that tells, and what they say."""
 
 
-def _leaking(data: Material, clue: str, text: str) -> Finding:
+def _leaking(data: AuditInput, clue: str, text: str) -> Finding:
     return _leak(getattr(data.leakage, clue), text)
 
 
@@ -462,7 +464,7 @@ for _code, (_clue, _said) in _CLUES.items():
 
 
 @check("parameter-leakage", WARNING, "accuracy of the most telling parameter", measured=True)
-def parameter_leakage(data: Material) -> Finding:
+def parameter_leakage(data: AuditInput) -> Finding:
     """Accuracy of guessing the side from the words of one parameter, the most telling of them."""
     for name, guess in data.leakage.parameters.items():
         return _leak(guess, f"The words of {name} alone give the intended side.")
@@ -470,11 +472,11 @@ def parameter_leakage(data: Material) -> Finding:
 
 
 @check("missing-parameter", WARNING)
-def missing_parameter(data: Material) -> Finding:
+def missing_parameter(data: AuditInput) -> Finding:
     """Contexts without a parameter that more than half have."""
     have = Counter(chain(*data.parameters.values()))
-    common = {name for name, n in have.items() if 2 * n > len(data.told)}
-    lacking = [case for case in data.told if not common <= data.parameters[case.id].keys()]
+    common = {name for name, n in have.items() if 2 * n > len(data.with_context)}
+    lacking = [case for case in data.with_context if not common <= data.parameters[case.id].keys()]
     sides = Counter(
         (name, case.intended)
         for case in lacking
@@ -488,7 +490,7 @@ def missing_parameter(data: Material) -> Finding:
         f"Without a parameter that most have ({'; '.join(rare)}). Its absence, too, can tell "
         "contexts apart."
     )
-    return counted(lacking, len(data.told), text)
+    return counted(lacking, len(data.with_context), text)
 
 
 # --- texts and fields ---------------------------------------------------------------------------
@@ -503,14 +505,14 @@ _PLACEHOLDER = re.compile(
 """Places left open. Capitals in brackets count from two letters on, so that notes stay."""
 
 
-def _pieces(data: Material, pieces: dict[str, str], of: int, text: str) -> Finding:
+def _pieces(data: AuditInput, pieces: dict[str, str], of: int, text: str) -> Finding:
     """Result of a check that can show a piece of the text of each case."""
     cases = (case for case in data.cases if case.id in pieces)
     return counted(cases, of, text, shown=(f"{id}: {piece}" for id, piece in pieces.items()))
 
 
 @check("placeholder", ERROR)
-def placeholder(data: Material) -> Finding:
+def placeholder(data: AuditInput) -> Finding:
     """Places left open in a query, a parameter or an earlier turn."""
     pieces: dict[str, str] = {}
     for case in data.cases:
@@ -523,15 +525,15 @@ def placeholder(data: Material) -> Finding:
 
 
 @check("empty-context", ERROR)
-def empty_context(data: Material) -> Finding:
+def empty_context(data: AuditInput) -> Finding:
     """Contexts without text."""
-    bare = (case for case in data.told if not data.contexts[case.id].strip())
+    bare = (case for case in data.with_context if not data.contexts[case.id].strip())
     text = "No text at all. Write it, or set the context to null for the arm without context."
-    return counted(bare, len(data.told), text)
+    return counted(bare, len(data.with_context), text)
 
 
 @check("verdict-words", WARNING)
-def verdict_words(data: Material) -> Finding:
+def verdict_words(data: AuditInput) -> Finding:
     """Contexts with a word of the verdict."""
     words = {
         id: match.group()
@@ -542,11 +544,11 @@ def verdict_words(data: Material) -> Finding:
         "A word of the verdict itself, such as harmful or legitimate purpose, tells the judge what "
         "to say: describe, and leave the judging to the reader."
     )
-    return _pieces(data, words, len(data.told), text)
+    return _pieces(data, words, len(data.with_context), text)
 
 
 @check("personal-data", WARNING)
-def personal_data(data: Material) -> Finding:
+def personal_data(data: AuditInput) -> Finding:
     """What looks like personal data in queries, contexts and earlier turns, masked."""
     kinds: Counter[str] = Counter()
     pieces = {}
@@ -607,7 +609,7 @@ _LACKING: dict[str, tuple[Level, Callable[[Case], bool], str]] = {
 """Checks of single cases: their level, what they look for, and what they say."""
 
 
-def _lacking(data: Material, lacks: Callable[[Case], bool], text: str) -> Finding:
+def _lacking(data: AuditInput, lacks: Callable[[Case], bool], text: str) -> Finding:
     return counted(filter(lacks, data.cases), len(data.cases), text)
 
 
@@ -619,7 +621,7 @@ VOTES = [code for code, spec in CHECKS.items() if spec.people]
 """Checks of votes, which a description shows."""
 
 
-def results(data: Material, codes: Iterable[str] = CHECKS) -> list[Finding]:
+def results(data: AuditInput, codes: Iterable[str] = CHECKS) -> list[Finding]:
     """Results of some checks, or of all; the worst first, silent ones too."""
     findings = [
         replace(spec.find(data), code=code, level=spec.level, unit=spec.unit)

@@ -10,7 +10,7 @@ import numpy as np
 from casewise import statistics
 from casewise.cases import CaseSet, Shape, shape_of
 from casewise.dataset.checks import VOTES, results
-from casewise.dataset.findings import Finding, Material
+from casewise.dataset.findings import AuditInput, Finding
 from casewise.dataset.people import ARMS, People
 from casewise.statistics import Estimate
 
@@ -99,7 +99,7 @@ class Description(VoteFigures):
 
 def describe_cases(loaded: CaseSet) -> Description:
     """Describe the votes on a set of cases."""
-    data = Material(loaded.cases)
+    data = AuditInput(loaded.cases)
     people = data.people
     counted = people
     if people.sequential:
@@ -124,8 +124,8 @@ def describe_cases(loaded: CaseSet) -> Description:
         votes=int(np.nansum(people.safe + people.unsafe)),
         sequential_votes=people.sequential,
         shape=shape_of(loaded.cases),
-        ceiling={part: _ceiling(counted, kept) for part, kept in _parts(people).items()},
-        findings=tuple(result for result in results(data, VOTES) if result.is_told),
+        ceiling={part: _ceiling(counted, mask) for part, mask in _parts(people).items()},
+        findings=tuple(result for result in results(data, VOTES) if result.is_reported),
     )
 
 
@@ -137,8 +137,8 @@ def vote_figures(people: People) -> VoteFigures:
         context_effect=context_effect(people, "safe", "unsafe"),
         against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
         agreement={
-            part: statistics.agreement(people.safe[kept], people.unsafe[kept], people.query[kept])
-            for part, kept in _parts(people).items()
+            part: statistics.agreement(people.safe[mask], people.unsafe[mask], people.query[mask])
+            for part, mask in _parts(people).items()
         },
     )
 
@@ -186,13 +186,13 @@ def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray])
 def _parts(people: People) -> dict[str, statistics.BoolArray]:
     """All cases, and those of each arm that there is."""
     arms = {arm: people.in_arm(arm) for arm in ARMS}
-    kept = {arm: here for arm, here in arms.items() if arm != "none" or here.any()}
-    return {"all": np.ones(len(people.safe), bool)} | kept
+    groups = {arm: here for arm, here in arms.items() if arm != "none" or here.any()}
+    return {"all": np.ones(len(people.safe), bool)} | groups
 
 
-def _ceiling(people: People, kept: statistics.BoolArray) -> Ceiling:
-    safe, unsafe = people.safe[kept], people.unsafe[kept]
-    arm = np.argmax(people.arm[kept][:, None] == np.array([*ARMS, ""]), axis=1)
+def _ceiling(people: People, mask: statistics.BoolArray) -> Ceiling:
+    safe, unsafe = people.safe[mask], people.unsafe[mask]
+    arm = np.argmax(people.arm[mask][:, None] == np.array([*ARMS, ""]), axis=1)
     person = statistics.one_person(safe, unsafe)
     reliability = statistics.reliability_icc(safe, unsafe)
     oracle = statistics.oracle(safe, unsafe, arm)

@@ -55,13 +55,13 @@ class Finding:
     """Pieces of texts that a person may ask to see; personal data stays masked."""
 
     @property
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """Whether it is worth telling."""
         return bool(self.n and self.text)
 
 
 @dataclass(frozen=True)
-class Material:
+class AuditInput:
     """Cases and what is taken out of them for checks, each in the order of the file."""
 
     cases: tuple[Case, ...]
@@ -73,14 +73,14 @@ class Material:
         return to_people(self.cases)
 
     @cached_property
-    def told(self) -> tuple[Case, ...]:
+    def with_context(self) -> tuple[Case, ...]:
         """Cases with a context."""
         return tuple(case for case in self.cases if case.context is not None)
 
     @cached_property
-    def sided(self) -> tuple[Case, ...]:
+    def with_side(self) -> tuple[Case, ...]:
         """Cases with a context that is intended safe or unsafe."""
-        return tuple(case for case in self.told if case.intended is not None)
+        return tuple(case for case in self.with_context if case.intended is not None)
 
     @cached_property
     def queries(self) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Material:
     @cached_property
     def contexts(self) -> dict[str, str]:
         """Plain text of each context, by case."""
-        return {case.id: context_text(case.context) for case in self.told}
+        return {case.id: context_text(case.context) for case in self.with_context}
 
     @cached_property
     def texts(self) -> dict[str, list[str]]:
@@ -110,7 +110,7 @@ class Material:
     def parameters(self) -> dict[str, dict[str, str]]:
         """Plain text of each parameter, by case and ``group.parameter``; a nested one is one."""
         by_case = {}
-        for case in self.told:
+        for case in self.with_context:
             lines = defaultdict[str, list[str]](list)
             for fact in facts(case.context):
                 lines[".".join((fact.group, *fact.path[:1]))].append(fact.text)
@@ -122,7 +122,7 @@ class Material:
         """The case intended safe and its twin, by id, one pair a query."""
         twins = find_twins(self.cases)
         pairs: dict[str, tuple[str, str]] = {}
-        for case in self.sided:
+        for case in self.with_side:
             if case.intended == "safe" and case.id in twins:
                 pairs.setdefault(case.query_id, (case.id, twins[case.id].id))
         return tuple(pairs.values())
@@ -130,7 +130,7 @@ class Material:
     @cached_property
     def leakage(self) -> Leakage:
         """Accuracy of guessing the intended side from the surface."""
-        return leakage(self.sided, self.contexts, self.parameters)
+        return leakage(self.with_side, self.contexts, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Check:
     """True of a check whose unit names a figure; others count."""
     people: bool
     """True of a check of votes, which a description shows."""
-    find: Callable[[Material], Finding]
+    find: Callable[[AuditInput], Finding]
 
 
 CHECKS: dict[str, Check] = {}
@@ -152,10 +152,10 @@ CHECKS: dict[str, Check] = {}
 
 def check(
     code: str, level: Level, unit: str = "cases", *, measured: bool = False, people: bool = False
-) -> Callable[[Callable[[Material], Finding]], Callable[[Material], Finding]]:
+) -> Callable[[Callable[[AuditInput], Finding]], Callable[[AuditInput], Finding]]:
     """Put a function into the table of checks."""
 
-    def add(find: Callable[[Material], Finding]) -> Callable[[Material], Finding]:
+    def add(find: Callable[[AuditInput], Finding]) -> Callable[[AuditInput], Finding]:
         CHECKS[code] = Check(level, unit, measured, people, find)
         return find
 

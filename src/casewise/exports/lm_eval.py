@@ -34,8 +34,8 @@ def write_lm_eval(request: ExportRequest) -> Exported:
     labelled = [row for row in every if not math.isnan(row[1])]
     if not labelled:
         raise UsageError(f"no case has a label under the rule {rule}: choose another --labels")
-    if left := len(cases) - len(labelled):
-        notes = (*notes, f"left out {plural(left, 'case')} without a label under the rule {rule}")
+    if count := len(cases) - len(labelled):
+        notes = (*notes, f"left out {plural(count, 'case')} without a label under the rule {rule}")
     utils = (files("casewise.data") / "exports" / "lm_eval_utils.py").read_text("utf-8")
     version = dataset_hash([case for case, *_ in labelled])
     about = {"warning": CONTENT_WARNING, "labels": rule, "hash": version}

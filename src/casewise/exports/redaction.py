@@ -54,10 +54,10 @@ def keep(value: Any, rule: Rule) -> Any:
         return rule(value)
     fields = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
     if isinstance(rule, tuple):
-        kept = {rule[0](str(name)): keep(inner, rule[1]) for name, inner in fields.items()}
+        record = {rule[0](str(name)): keep(inner, rule[1]) for name, inner in fields.items()}
     else:
-        kept = {name: keep(fields.get(name), inner) for name, inner in rule.items()}
-    return {name: inner for name, inner in kept.items() if inner is not None}
+        record = {name: keep(fields.get(name), inner) for name, inner in rule.items()}
+    return {name: inner for name, inner in record.items() if inner is not None}
 
 
 # --- names and numbers ------------------------------------------------------------------------
@@ -178,9 +178,9 @@ def column_rules(conditions: Iterable[Mapping[str, Any]]) -> dict[str, Rule]:
     }
 
 
-def redact_columns(given: Mapping[str, Any], rules: Mapping[str, Rule]) -> dict[str, Any]:
+def redact_columns(columns: Mapping[str, Any], rules: Mapping[str, Rule]) -> dict[str, Any]:
     """Columns of a row as they are shown; None where there is no rule for a text."""
-    return {name: keep(value, rules.get(name, _number)) for name, value in given.items()}
+    return {name: keep(value, rules.get(name, _number)) for name, value in columns.items()}
 
 
 def redact_table(table: pl.DataFrame) -> pl.DataFrame:
@@ -320,22 +320,22 @@ def write_redacted(headers: Sequence[LogHeader], folder: Path) -> int:
     for number, header in enumerate(headers):
         try:
             log = EvalLog.model_validate(header_fields(header.path))
-            kept = keep(log, _log_rules(columns))
+            record = keep(log, _log_rules(columns))
             # Of a file, its hash: the name is its owner's.
             name = header.metadata.get("dataset")
             if name not in (STARTER, CASEBENCH):
                 name = f"cases-{show_id(header.metadata.get('dataset_hash'))}"
-            kept["eval"]["dataset"]["name"] = name
-            kept["eval"]["metadata"] |= {"dataset": name, REDACTED: True}
+            record["eval"]["dataset"]["name"] = name
+            record["eval"]["metadata"] |= {"dataset": name, REDACTED: True}
             rules = _sample_rules(columns)
-            kept["samples"] = [
+            record["samples"] = [
                 keep(sample, rules) for sample in read_samples(address_of(header.path))
             ]
-            log = EvalLog.model_validate(kept)
+            log = EvalLog.model_validate(record)
         except (ValueError, KeyError, OSError, BadZipFile) as error:
             problem = f"can't be read whole: {type(error).__name__}"
             raise InputError(problem, file=header.path) from None
-        samples += len(kept["samples"])
+        samples += len(record["samples"])
         # As Inspect names its logs; the name that the file had may say anything.
         time = re.sub(r"[^0-9T+Z-]", "-", log.eval.created)
         task = log.eval.task.rpartition("/")[2]

@@ -166,10 +166,10 @@ class Journal:
         if not self._path.exists():
             raise OSError(errno.EIO, "deleted by another process", str(self._path))
         start = self._file.seek(0, os.SEEK_END)
-        left = memoryview(lines + b"\n")
+        data = memoryview(lines + b"\n")
         try:
-            while left:  # A full disk takes a part, and then says why no more.
-                left = left[self._file.write(left) or 0 :]
+            while data:  # A full disk takes a part, and then says why no more.
+                data = data[self._file.write(data) or 0 :]
         except OSError as error:
             # Half a line in the middle would be lost together with the line that follows it.
             with suppress(OSError):
@@ -211,9 +211,9 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
     lock.parent.mkdir(parents=True, exist_ok=True)
     note = lock.with_name(f"{lock.name}.holder")
     # Not bound to a thread: a server may end in another one than it began in.
-    held = FileLock(lock, thread_local=False)
+    file_lock = FileLock(lock, thread_local=False)
     try:
-        held.acquire(blocking=False)
+        file_lock.acquire(blocking=False)
     except Timeout:
         holder = note.read_text("utf-8") if note.exists() else "it left no note of itself"
         raise UsageError(
@@ -227,4 +227,4 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
         yield
     finally:
         note.unlink(missing_ok=True)
-        held.release()
+        file_lock.release()

@@ -179,7 +179,7 @@ def _with_header(table: Table, grid: _Grid, form: TableForm) -> Table:
             expected="a row with a name for every column: delete the rows above it, or say in the "
             f"mapping which row it is (header: {at + 2})",
         )
-    names = _told_apart(names, table.notes)
+    names = _unique_names(names, table.notes)
     table.columns = tuple(filter(None, names))
     below_it = enumerate(chain(head[at + 1 :], grid), start=at + 2)
     table.rows = _grid_rows(table, names, None if form.guarded else cells[at], below_it)
@@ -249,7 +249,7 @@ def _names(grid: Sequence[_Cells], at: int) -> list[str] | None:
     return None if any(named <= 1 or n < len(names) for n in nameless) else names
 
 
-def _told_apart(names: Sequence[str], notes: list[str]) -> list[str]:
+def _unique_names(names: Sequence[str], notes: list[str]) -> list[str]:
     """Names that stand once each (the second ``label`` is ``label (2)``), with a note on it."""
     unique: list[str] = []
     seen = {""}
@@ -272,7 +272,7 @@ def _grid_rows(
     grid: Iterable[tuple[int, _Cells | InputError]],
 ) -> Iterator[tuple[str, Row]]:
     """Rows of cells by column; the header again and sums are left out, unless it is None."""
-    left = Counter[str]()
+    skipped = Counter[str]()
     width, nameless = len(names), [n for n, name in enumerate(names) if not name]
     for number, cells in grid:
         place = f"row {number}"
@@ -281,9 +281,9 @@ def _grid_rows(
         elif not _is_filled(cells):
             continue
         elif cells == header:
-            left["the row of the columns' names stands again"] += 1
+            skipped["the row of the columns' names stands again"] += 1
         elif header is not None and _is_total(cells):
-            left["rows that sum up others"] += 1
+            skipped["rows that sum up others"] += 1
         elif len(cells) < width or _is_filled([*(cells[n] for n in nameless), *cells[width:]]):
             expected = f"{sum(map(bool, names))}"
             problem = "wrong number of cells"
@@ -292,7 +292,7 @@ def _grid_rows(
             row = dict(zip(names, cells, strict=False))
             row.pop("", None)
             yield place, row
-    table.notes += [f"{what}, {times} times: left out" for what, times in left.items()]
+    table.notes += [f"{what}, {times} times: left out" for what, times in skipped.items()]
 
 
 _TOTAL = re.compile(r"(?i)(grand |sub|overall )?(total|sum|average|mean|median|summe|gesamt)s?:?")
@@ -477,8 +477,8 @@ def _open_frame(path: Path, form: TableForm) -> Table:  # noqa: ARG001 - one for
             info = parse_json(read_text(about), about) if about.is_file() else {}
         else:
             frame = pl.scan_parquet(path)
-            held = json.loads(pl.read_parquet_metadata(path).get("huggingface") or "{}")
-            info = held.get("info") or {}
+            metadata = json.loads(pl.read_parquet_metadata(path).get("huggingface") or "{}")
+            info = metadata.get("info") or {}
         columns = tuple(frame.collect_schema().names())
         check_rows(frame.select(pl.len()).collect().item(), path)
     labels = {

@@ -340,5 +340,5 @@ def cache_dir() -> Path:
     # Only here: most commands fetch nothing.
     import platformdirs
 
-    given = os.environ.get("CASEWISE_CACHE")
-    return Path(given) if given else platformdirs.user_cache_path("casewise", appauthor=False)
+    folder = os.environ.get("CASEWISE_CACHE")
+    return Path(folder) if folder else platformdirs.user_cache_path("casewise", appauthor=False)

@@ -205,18 +205,18 @@ def _place_of(
 
     Where a field takes one of several types, pydantic's path also names the type that it tried.
     """
-    kept: list[int | str] = []
-    part, held = model, data
+    steps: list[int | str] = []
+    part, value = model, data
     for number, step in enumerate(detail["loc"], start=1):
         try:
-            held = held[step]
+            value = value[step]
         except (TypeError, LookupError):
             if detail["type"] != "missing" or number < len(detail["loc"]):
                 continue
-        kept.append(step)
+        steps.append(step)
         if step in part.model_fields:
             part = _model_in(part.model_fields[str(step)].annotation) or part
-    return tuple(kept), part
+    return tuple(steps), part
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -128,7 +128,7 @@ def conversation_of(record: Mapping[str, Any], place: str) -> Conversation:
     else:
         turns = turns_of(messages)
         if declined and turns[-1].role != "assistant":
-            turns += _NOTHING
+            turns += _EMPTY_REPLY
         if turns[0].role != "system":
             turns = (*turns_of(_message(record, "system")), *turns)
     return Conversation(
@@ -169,7 +169,7 @@ def _parsed(name: str, cell: str) -> Any:
         raise InputError(f"column {name!r}: {error.problem}") from None
 
 
-_NOTHING = (Turn(role="assistant", content=""),)
+_EMPTY_REPLY = (Turn(role="assistant", content=""),)
 """Reply whose field holds none, or of a provider that declined without a word."""
 
 
@@ -182,7 +182,7 @@ def _exchange(record: Mapping[str, Any], *, declined: bool) -> tuple[Turn, ...]:
     fields = ("system", "query") if none else ("system", "query", "reply")
     return (
         turns_of([message for field in fields for message in _message(record, field)])
-        + _NOTHING * none
+        + _EMPTY_REPLY * none
     )
 
 

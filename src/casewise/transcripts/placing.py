@@ -42,7 +42,7 @@ AMBIGUOUS = "ambiguous: several cases ask the query, and nothing tells which"
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _CaseText:
     """Text that a conversation must hold, in plain form, to be the one that a case stands for."""
 
     case: Case
@@ -63,16 +63,16 @@ class Places:
     def __init__(self, cases: Iterable[Case]) -> None:
         self._by_id: dict[str, Case] = {}
         self._by_line: dict[str, Case] = {}
-        self._by_query: dict[str, list[_Wanted]] = defaultdict(list)
+        self._by_query: dict[str, list[_CaseText]] = defaultdict(list)
         for case in cases:
             self._by_id[case.id] = case
             for tag in case.tags:
                 if tag.startswith(LINE_TAG):
                     self._by_line.setdefault(tag.removeprefix(LINE_TAG), case)
-            wanted = _wanted(case)
-            self._by_query[plain(case.query)].append(wanted)
+            text = _case_text(case)
+            self._by_query[plain(case.query)].append(text)
             if case.context is not None and (claimed := claim(case.context)):
-                self._by_query[plain(f"{claimed}\n\n{case.query}")].append(wanted)
+                self._by_query[plain(f"{claimed}\n\n{case.query}")].append(text)
 
     def find(self, conversation: Conversation, reply: Reply) -> Case | str:
         """The case that a reply answers; or why it has none.
@@ -130,7 +130,7 @@ def plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _wanted(case: Case) -> _Wanted:
+def _case_text(case: Case) -> _CaseText:
     context = case.context
     forms: Sequence[str] = ()
     if context is not None and context.root:
@@ -141,7 +141,7 @@ def _wanted(case: Case) -> _Wanted:
             render_json(context),
             render_json(context, ascii_only=False),
         )
-    return _Wanted(
+    return _CaseText(
         case,
         tuple(plain(turn.content) for turn in case.history),
         tuple(dict.fromkeys(plain(form) for form in forms if form)),

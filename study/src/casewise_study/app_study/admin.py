@@ -68,8 +68,8 @@ def figures(study: Study, progress: Progress, collected: Collected) -> dict[str,
         both = zip(study.design.cells, progress.counts, strict=True)
         cells = [(cell.case_id, sum(count)) for cell, count in both if cell.arm is arm]
         full = sum(votes >= study.votes or case_id in decided for case_id, votes in cells)
-        given, wanted = sum(votes for _, votes in cells), study.votes * len(cells)
-        arms.append((arm, given, wanted, full, len(cells)))
+        total, quota = sum(votes for _, votes in cells), study.votes * len(cells)
+        arms.append((arm, total, quota, full, len(cells)))
     assert collected.identity is not None
     return {
         "progress": progress,

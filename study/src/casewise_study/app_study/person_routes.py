@@ -59,8 +59,8 @@ def _add_start(app: FastAPI, site: Site) -> None:
     def start(request: Request) -> Response:
         """Start here: platforms and invitations link to this address."""
         platform = site.study.recruitment.platform
-        given = dict(request.query_params)
-        account = given_account(platform, given)
+        parameters = dict(request.query_params)
+        account = given_account(platform, parameters)
         known = site.known(request)
         visitor = Visitor(secrets.token_urlsafe(16))
         if account is None:
@@ -71,7 +71,7 @@ def _add_start(app: FastAPI, site: Site) -> None:
             if site.study.recruitment.signed:
                 return _bad_account(site, "", AccountFault.UNSIGNED)
             return site.remember(go("/consent"), visitor)
-        fault, signed = _checked(site, given, account)
+        fault, signed = _checked(site, parameters, account)
         if fault is not None:
             return _bad_account(site, account, fault)
         platform_key = site.store.keys.platform_key(platform, account)
@@ -93,18 +93,18 @@ def _add_start(app: FastAPI, site: Site) -> None:
 
 
 def _checked(
-    site: Site, given: Mapping[str, str], account: str
+    site: Site, parameters: Mapping[str, str], account: str
 ) -> tuple[AccountFault | None, bool]:
     """Fault of an id, and whether it is signed that it is the person's."""
     recruitment = site.study.recruitment
     if fault := account_fault(recruitment.platform, account):
         return fault, False
-    signature = given.get(SIGNATURES.get(recruitment.platform, ""))
+    signature = parameters.get(SIGNATURES.get(recruitment.platform, ""))
     if signature is None:
         return (AccountFault.UNSIGNED if recruitment.signed else None), False
     try:
         if recruitment.platform is Platform.PROLIFIC:
-            holds = site.links.holds(given)
+            holds = site.links.holds(parameters)
         else:
             holds = constant_time_equal(signature, site.store.keys.signature(account))
     except KeysUnavailableError:
@@ -222,12 +222,12 @@ def _add_check(app: FastAPI, site: Site) -> None:
 
     def ask(
         known: Known,
-        given: dict[int, int],
+        answers: dict[int, int],
         missed: tuple[int, ...] = (),
         problem: str | None = None,
     ) -> Response:
         status = 422 if problem or missed else 200
-        return site.show("check.html", known, status, given=given, missed=missed, problem=problem)
+        return site.show("check.html", known, status, given=answers, missed=missed, problem=problem)
 
     @app.get("/check")
     def check(request: Request) -> Response:
@@ -242,17 +242,17 @@ def _add_check(app: FastAPI, site: Site) -> None:
             number: _option(fields, f"question-{number}", question.options)
             for number, question in enumerate(questions)
         }
-        given = {number: option for number, option in options.items() if option is not None}
+        answers = {number: option for number, option in options.items() if option is not None}
         attempt = fields.get("attempt", "")
         if attempt != str(person.attempts + 1):
             return go(place_of(person))
-        if len(given) < len(questions):
-            return ask(known, given, problem=site.say("Please answer every question."))
-        missed = tuple(n for n, question in enumerate(questions) if given[n] != question.answer)
+        if len(answers) < len(questions):
+            return ask(known, answers, problem=site.say("Please answer every question."))
+        missed = tuple(n for n, question in enumerate(questions) if answers[n] != question.answer)
         after = site.store.answer_comprehension(person.key, int(attempt), passed=not missed)
         if after is None or after.status is not PersonStatus.STARTED or after.passed:
             return go(place_of(after))
-        return ask(Known(known.visitor, after), given, missed)
+        return ask(Known(known.visitor, after), answers, missed)
 
     @app.get("/wait")
     def wait(request: Request) -> Response:

@@ -36,9 +36,9 @@ SESSION_SECONDS = 180 * 24 * 3600
 _ADMIN_SECONDS = 12 * 3600
 
 
-def constant_time_equal(given: str, kept: str) -> bool:
+def constant_time_equal(value: str, expected: str) -> bool:
     """Compare two texts in constant time."""
-    return secrets.compare_digest(given.encode(), kept.encode())
+    return secrets.compare_digest(value.encode(), expected.encode())
 
 
 class KeysUnavailableError(Exception):
@@ -59,16 +59,16 @@ class ProlificLinks:
         self._fetched = -float("inf")
         self._lock = threading.Lock()
 
-    def holds(self, given: Mapping[str, str]) -> bool:
+    def holds(self, parameters: Mapping[str, str]) -> bool:
         """Tell if a link's token is Prolific's, still valid, for this study and these parameters.
 
         Args:
-            given: All parameters of the address.
+            parameters: All that the address has.
 
         Raises:
             KeysUnavailableError: The keys can't be fetched.
         """
-        token = given.get(SIGNATURES[Platform.PROLIFIC], "")
+        token = parameters.get(SIGNATURES[Platform.PROLIFIC], "")
         try:
             key = self._key(str(jwt.get_unverified_header(token).get("kid")))
             if key is None:
@@ -77,12 +77,12 @@ class ProlificLinks:
             options: Any = {"require": ["exp", "iss", "aud"], "verify_aud": False}
             options["enforce_minimum_key_length"] = True
             claims = jwt.decode(token, key, ["RS256"], options, issuer=ISSUER, leeway=_CLOCKS)
-            return self._fits(claims, given)
+            return self._fits(claims, parameters)
         # One that no reader of addresses takes is a ValueError.
         except (jwt.PyJWTError, ValueError, RecursionError):
             return False
 
-    def _fits(self, claims: dict[str, Any], given: Mapping[str, str]) -> bool:
+    def _fits(self, claims: dict[str, Any], parameters: Mapping[str, str]) -> bool:
         raw_audience, signed = claims["aud"], claims.get("prolific")
         audience = [
             str(address)
@@ -93,7 +93,7 @@ class ProlificLinks:
             any(origin in self._own for origin in (*audience, *origins))
             and isinstance(signed, dict)
             and "PROLIFIC_PID" in signed
-            and all(given.get(name, value) == value for name, value in signed.items())
+            and all(parameters.get(name, value) == value for name, value in signed.items())
         )
 
     def _key(self, name: str) -> jwt.PyJWK | None:
@@ -148,13 +148,13 @@ class Sessions:
         """The CSRF token of a person's forms."""
         return self._forms.get_signature(key).decode()
 
-    def fits(self, key: str, given: str) -> bool:
+    def fits(self, key: str, token: str) -> bool:
         """Tell whether a CSRF token is this person's."""
-        return constant_time_equal(given, self.form(key))
+        return constant_time_equal(token, self.form(key))
 
-    def is_admin_token(self, given: str) -> bool:
+    def is_admin_token(self, token: str) -> bool:
         """Tell whether a token is the administrator's."""
-        return constant_time_equal(given, self._admin)
+        return constant_time_equal(token, self._admin)
 
     def admin(self) -> str:
         """The administrator's cookie; a new token invalidates it."""

@@ -30,8 +30,10 @@ def clean(value: object) -> Any:
     if not isinstance(value, str):
         return value
     lines = value.replace("\r\n", "\n").replace("\r", "\n")
-    kept = "".join(char for char in lines if char in "\n\t" or category(char) not in ("Cc", "Cs"))
-    return kept.strip() or None
+    printable = "".join(
+        char for char in lines if char in "\n\t" or category(char) not in ("Cc", "Cs")
+    )
+    return printable.strip() or None
 
 
 class PageForm(BaseModel):

@@ -55,8 +55,8 @@ def make_app(store: Store, settings: Settings, log: Callable[[bytes], object]) -
         """Serve the style sheet, script and icon."""
         if asset not in known:
             return Response(status_code=404)
-        kept = {"cache-control": "public, max-age=86400"}
-        return Response(known[asset], 200, kept, _TYPES.get(PurePath(asset).suffix))
+        headers = {"cache-control": "public, max-age=86400"}
+        return Response(known[asset], 200, headers, _TYPES.get(PurePath(asset).suffix))
 
     @app.get("/health")
     async def health() -> Response:

@@ -181,8 +181,8 @@ def _announce(store: "Store", settings: "Settings", is_local: bool) -> None:
         note("note: people's own addresses name this computer alone; give --public-url")
     if progress.paused:
         note("note: the study is paused; resume it on the administrator's page")
-    kept = "everything" if settings.still_open is None else "nothing"
-    note(f"Ctrl-C stops; {kept} answered is kept.")
+    share = "everything" if settings.still_open is None else "nothing"
+    note(f"Ctrl-C stops; {share} answered is kept.")
     write_out(f"study  {settings.origin}/\n")
     write_out(f"admin  {settings.origin}/admin/enter/{store.keys.admin}\n")
 

@@ -57,11 +57,11 @@ def find_database(file: Path, database: str | None) -> str:
     return address
 
 
-def database_address(file: Path, given: str | None) -> str:
+def database_address(file: Path, address: str | None) -> str:
     """The database: what was given, or a file beside the study."""
-    if given is None:
+    if address is None:
         return f"sqlite:///{file.resolve().with_suffix('.db')}"
-    return given if "://" in given else f"sqlite:///{Path(given).resolve()}"
+    return address if "://" in address else f"sqlite:///{Path(address).resolve()}"
 
 
 def study_keys(file: Path) -> "Secrets":

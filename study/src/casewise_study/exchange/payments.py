@@ -75,9 +75,9 @@ def list_payments(
     if not alone and not files:
         raise UsageError(f"give {KIND}: platform ids are in no other place")
     submissions = [row for path in files for row in read_submissions(path) if row.account]
-    given = [(row, name(row.account)) for row in submissions]
+    rows = [(row, name(row.account)) for row in submissions]
     if alone:
-        given = [(Submission("", "", "", ""), person.rater) for person in collected.people]
+        rows = [(Submission("", "", "", ""), person.rater) for person in collected.people]
     minutes = active_minutes(study, collected)
     people = {person.rater: person for person in collected.people}
     flags = {
@@ -87,9 +87,9 @@ def list_payments(
     checks, failed = collected.checked
     each = forecast(study).pay_each
     made = []
-    for row, rater in given:
-        person, taken = people.get(rater), minutes.get(rater)
-        due = round(study.pay.per_hour * (taken or 0) / 60, 2)
+    for row, rater in rows:
+        person, duration = people.get(rater), minutes.get(rater)
+        due = round(study.pay.per_hour * (duration or 0) / 60, 2)
         personal, outcome = codes.get(rater, ("", None))
         is_done = outcome is PersonStatus.COMPLETED
         made.append(
@@ -102,7 +102,7 @@ def list_payments(
                 rater=person.rater if person else "",
                 personal_code=personal if alone else "",
                 status=person.status if person else "",
-                minutes=None if taken is None else round(taken, 1),
+                minutes=None if duration is None else round(duration, 1),
                 checks=checks[rater],
                 checks_failed=failed[rater],
                 flags=flags.get(rater, ""),

@@ -52,11 +52,11 @@ def read_submissions(path: Path) -> list[Submission]:
     for place, row in table.rows:
         if isinstance(row, InputError):
             raise row
-        account, name, given = (row[column].strip() for column in _NEEDED)
-        status = given.upper().replace("_", " ").replace("TIMED OUT", "TIMED-OUT")
+        account, name, word = (row[column].strip() for column in _NEEDED)
+        status = word.upper().replace("_", " ").replace("TIMED OUT", "TIMED-OUT")
         if status not in STATUSES:
             raise InputError(
-                "not a status", path, place, field="Status", found=given, expected=some(STATUSES, 8)
+                "not a status", path, place, field="Status", found=word, expected=some(STATUSES, 8)
             )
         read.append(Submission(account, name, status, row.get(_CODE, "").strip()))
     if not read:

@@ -77,9 +77,9 @@ class FirstVotes:
         """True where no case lacks its share."""
         return bool(np.isfinite(self.safe).all())
 
-    def only(self, kept: BoolArray | IntArray) -> "FirstVotes":
+    def only(self, mask: BoolArray | IntArray) -> "FirstVotes":
         """Those of some cases: a mask, or their places."""
-        return FirstVotes(self.safe[kept], self.alike[kept])
+        return FirstVotes(self.safe[mask], self.alike[mask])
 
 
 def first_votes(safe: FloatArray, unsafe: FloatArray, boundary: Boundary) -> FirstVotes:

@@ -199,11 +199,11 @@ def _others(answers: Answers, weight: FloatArray) -> FloatArray:
 
 def _beta(safe: FloatArray, whole: FloatArray) -> tuple[float, float]:
     """Parameters of a beta distribution of shares, by moments; at least a vote in all."""
-    kept = whole > 1
-    if kept.sum() < 2:
+    several = whole > 1
+    if several.sum() < 2:
         return 0.5, 0.5
-    share, size = safe[kept] / whole[kept], whole[kept]
-    mean = float(np.clip(safe[kept].sum() / size.sum(), 0.02, 0.98))
+    share, size = safe[several] / whole[several], whole[several]
+    mean = float(np.clip(safe[several].sum() / size.sum(), 0.02, 0.98))
     within = mean * (1 - mean)
     extra = float(((share - mean) ** 2).mean() - within * (1 / size).mean())
     between = extra / (within * (1 - (1 / size).mean()))
@@ -226,9 +226,9 @@ def _code_length(sequence: Sequence[int], order: int) -> float:
     counts: dict[tuple[int, ...], list[float]] = {}
     total = 0.0
     for place, symbol in enumerate(sequence):
-        seen = counts.setdefault(tuple(sequence[max(0, place - order) : place]), [0.5, 0.5])
-        total += np.log(seen[symbol] / sum(seen))
-        seen[symbol] += 1
+        followers = counts.setdefault(tuple(sequence[max(0, place - order) : place]), [0.5, 0.5])
+        total += np.log(followers[symbol] / sum(followers))
+        followers[symbol] += 1
     return total
 
 
@@ -262,9 +262,9 @@ def _times(answers: Answers, pace: float) -> tuple[FloatArray, FloatArray]:
     xx, xy, yy = (answers.sums(values) for values in (word * word, word * time, time * time))
     slopes = np.maximum(0, pace + PACE_SPREAD * np.linspace(-2, 2, 9))
     prior = np.exp(-0.5 * np.linspace(-2, 2, 9) ** 2)
-    left = np.maximum(yy[:, None] - 2 * slopes * xy[:, None] + slopes**2 * xx[:, None], 1e-9)
+    errors = np.maximum(yy[:, None] - 2 * slopes * xy[:, None] + slopes**2 * xx[:, None], 1e-9)
     half = (number - 1)[:, None] / 2
-    rising = np.logaddexp.reduce(np.log(prior / prior.sum()) - half * np.log(left), axis=1)
+    rising = np.logaddexp.reduce(np.log(prior / prior.sum()) - half * np.log(errors), axis=1)
     flat = -half[:, 0] * np.log(np.maximum(yy, 1e-9))
     enough = (number >= 8) & (xx > 1e-3 * number)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -88,8 +88,8 @@ def _holders(session: Session, of: Study, now: datetime) -> Sequence[Any]:
     """Rows of the people who judge or have judged a block, spares too."""
     doubt = _doubt(of, now).label("doubt")
     columns = (Person.id, Person.rater, Person.status, Person.block, Person.drawn, Person.counts)
-    kept = (Person.lease_until, Person.confirmed, known(of).label("known"), doubt)
-    query = select(*columns, *kept).where(Person.status.in_(AT_BLOCK), Person.excluded.is_(None))
+    others = (Person.lease_until, Person.confirmed, known(of).label("known"), doubt)
+    query = select(*columns, *others).where(Person.status.in_(AT_BLOCK), Person.excluded.is_(None))
     return session.execute(query).all()
 
 
@@ -115,16 +115,16 @@ def lease(
         return
     holders = _holders(session, of, now)
     people = Counter(row.block for row in holders)
-    held = {row.block: row.known for row in holders if row.counts}
+    blocks = {row.block: row.known for row in holders if row.counts}
     if cells:
         # A drawn block keeps its number while a person is at it, who may come to count again.
         number = next(number for number in count() if not people[number])
     else:
-        free = set(range(len(of.design.blocks))) - held.keys()
+        free = set(range(len(of.design.blocks))) - blocks.keys()
         if not free and (number_left := _take_over(session, now)) is not None:
             free = {number_left}
         if not free:
-            spare, free = True, {number for number, is_known in held.items() if not is_known}
+            spare, free = True, {number for number, is_known in blocks.items() if not is_known}
         if not free:
             return
         number = min(free, key=lambda block: (people[block], block))
@@ -151,9 +151,9 @@ def renew_leases(session: Session, of: Study, now: datetime) -> None:
     """Give whoever had a place when the server was last heard of a whole lease from now."""
     before = latest(session)
     if before is not None:
-        held = Person.counts & (Person.status == PersonStatus.ACTIVE)
+        is_active = Person.counts & (Person.status == PersonStatus.ACTIVE)
         until = now + timedelta(minutes=of.timing.lease_minutes)
-        renewed = update(Person).where(held, Person.lease_until >= before)
+        renewed = update(Person).where(is_active, Person.lease_until >= before)
         session.execute(renewed.values(lease_until=until))
 
 
@@ -172,12 +172,12 @@ def _draw(
     Takes leases that have run out if needed.
     """
     while True:
-        held, kept, firm = _Demand.of(session, of, now)
-        spare = not (held.wanted.any() or kept.wanted.any())
-        wanted = firm.wanted if spare else held.wanted
+        present, without_expired, firm = _Demand.of(session, of, now)
+        spare = not (present.wanted.any() or without_expired.wanted.any())
+        wanted = firm.wanted if spare else present.wanted
         if wanted.any():
             rng = np.random.default_rng((of.seed, person.id))
-            return draw_block(cells, np.flatnonzero(wanted), held.turn, rng), spare
+            return draw_block(cells, np.flatnonzero(wanted), present.turn, rng), spare
         if spare or _take_over(session, now) is None:
             return (), False
 
@@ -206,8 +206,8 @@ class _Demand:
         votes = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 3)
 
         def demand(most_doubt: int) -> "_Demand":
-            held = [row for row in live if row.doubt <= most_doubt]
-            places = [place for row in held for place in row.drawn or ()]
+            holders = [row for row in live if row.doubt <= most_doubt]
+            places = [place for row in holders for place in row.drawn or ()]
             _, cell, is_safe = votes[votes[:, 0] <= most_doubt].T
             stops = decided_at(rule, cell, is_safe, cells)
             counts = np.bincount(cell, minlength=cells)
@@ -216,7 +216,7 @@ class _Demand:
             safe = np.bincount(cell, is_safe, minlength=cells).astype(np.int64)
             leading = np.maximum(safe, counts - safe) + load - counts
             turn = load + most * (leading >= rule.majorities(most)[load])
-            at_work = any(row.status is PersonStatus.ACTIVE for row in held)
+            at_work = any(row.status is PersonStatus.ACTIVE for row in holders)
             return _Demand(turn, undecided, undecided & (load < most), at_work)
 
         return demand(2), demand(1), demand(0)
@@ -250,7 +250,7 @@ def places(session: Session, of: Study, now: datetime) -> Vacancy:
 def progress(session: Session, of: Study, now: datetime) -> Progress:
     """Figures for the administrator."""
     live = [row for row in _holders(session, of, now) if row.counts]
-    held = Counter(row.status for row in live)
+    statuses = Counter(row.status for row in live)
     tally = Counter[tuple[int, str]]()
     for place, verdict, number in session.execute(
         _live_votes(Answer.place, Answer.verdict, func.count()).group_by(
@@ -262,8 +262,8 @@ def progress(session: Session, of: Study, now: datetime) -> Progress:
         places=places(session, of, now),
         paused=session.execute(select(Served.paused)).scalar_one(),
         blocks=max(len(of.design.blocks), *(row.block + 1 for row in live), 0),
-        completed=held[PersonStatus.COMPLETED],
-        active=held[PersonStatus.ACTIVE],
+        completed=statuses[PersonStatus.COMPLETED],
+        active=statuses[PersonStatus.ACTIVE],
         expired=sum(row.doubt == 2 for row in live),
         unconfirmed=sum(not row.known for row in live),
         counts=tuple(
@@ -343,12 +343,12 @@ def _settle(session: Session, of: Study, now: datetime) -> tuple[int, int]:
     def order(row: Any) -> tuple[bool, bool, bool, int]:
         return row.status is not PersonStatus.COMPLETED, not row.known, not row.counts, row.id
 
-    taken, cells = set[int](), Counter[int]()
+    blocks, cells = set[int](), Counter[int]()
     chosen = set[int]()
     for row in sorted(filter(stands, rows), key=order):
         drawn = row.drawn or ()
-        if row.block not in taken and all(cells[place] < of.votes for place in drawn):
-            taken.add(row.block)
+        if row.block not in blocks and all(cells[place] < of.votes for place in drawn):
+            blocks.add(row.block)
             cells.update(drawn)
             chosen.add(row.id)
     released = [row.id for row in rows if row.counts and row.id not in chosen]

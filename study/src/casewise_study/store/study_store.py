@@ -126,9 +126,9 @@ class Store:
         """Let nobody lose a place because the server was away."""
         self._database.write(self._timed(places.renew_leases))
 
-    def _timed(self, work: Callable[..., T], **given: Any) -> Callable[[Session], T]:
+    def _timed(self, work: Callable[..., T], **arguments: Any) -> Callable[[Session], T]:
         """A transaction that knows the study and the time."""
-        return partial(work, of=self.study, now=self.now(), **given)
+        return partial(work, of=self.study, now=self.now(), **arguments)
 
     # People, from the first page to the last.
 
@@ -389,8 +389,8 @@ class Store:
         votes, checks = list[VoteRecord](), list[CheckRecord]()
         signals = defaultdict[int, list[PageSignals]](list)
         columns = (*Answer.__table__.columns, Person.rater, Person.counts)
-        given = select(*columns).join(Person, Answer.participant == Person.id)
-        for row in session.execute(given.order_by(Answer.time, Answer.participant)):
+        answers = select(*columns).join(Person, Answer.participant == Person.id)
+        for row in session.execute(answers.order_by(Answer.time, Answer.participant)):
             if row.honeypot is not None:
                 watch = (row.left, row.away, row.copied, row.pasted)
                 signals[row.participant].append(

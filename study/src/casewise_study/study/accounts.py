@@ -175,22 +175,22 @@ def load_secrets(path: Path) -> Secrets:
         InputError: The file can't be used.
         UsageError: A variable of the environment is too short.
     """
-    given = {name: os.environ.get(name) for name in (SECRET_VARIABLE, ADMIN_VARIABLE)}
-    for name, value in given.items():
+    settings = {name: os.environ.get(name) for name in (SECRET_VARIABLE, ADMIN_VARIABLE)}
+    for name, value in settings.items():
         if value is not None and len(value) < LEAST_CHARACTERS:
             raise UsageError(f"{name}: at least {LEAST_CHARACTERS} characters")
-    secret, admin = given.values()
+    secret, admin = settings.values()
     if secret and admin:
         return Secrets(secret, admin)
-    kept = _kept(path)
-    return Secrets(secret or kept.secret, admin or kept.admin)
+    stored = _stored_secrets(path)
+    return Secrets(secret or stored.secret, admin or stored.admin)
 
 
-def _kept(path: Path) -> Secrets:
-    made = {"secret": secrets.token_urlsafe(32), "admin": secrets.token_urlsafe(24)}
+def _stored_secrets(path: Path) -> Secrets:
+    new = {"secret": secrets.token_urlsafe(32), "admin": secrets.token_urlsafe(24)}
     if not path.exists():
         # Of two servers that start at once, one makes the file and both use it.
-        create_file(path, json.dumps(made).encode())
+        create_file(path, json.dumps(new).encode())
     try:
         data = json.loads(path.read_text("utf-8"))
         return Secrets(str(data["secret"]), str(data["admin"]))

@@ -116,7 +116,7 @@ def spread_queries(
     totals = np.array([visits[queries].sum() for queries in members])
     base, extras = totals // len(sizes), totals % len(sizes)
     full = base > 0
-    left = visits.copy()
+    visits_left = visits.copy()
     tie = rng.random(len(visits))
     met = np.zeros((len(visits), len(visits)), np.int64) if len(visits) <= MOST_MET else None
     slots_left = np.where(full, len(sizes), extras)
@@ -126,10 +126,10 @@ def spread_queries(
         meetings = np.zeros(len(visits), np.int64)
         for category in np.flatnonzero(row):
             among = members[category]
-            rank = _rank(visits[among], left[among], int(slots_left[category]))
+            rank = _rank(visits[among], visits_left[among], int(slots_left[category]))
             block += _take(among, rank, tie, int(row[category]), met, meetings)
         chosen = np.array(block)
-        left[chosen] -= 1
+        visits_left[chosen] -= 1
         tie[chosen] = rng.random(len(chosen))
         if met is not None:
             met[np.ix_(chosen, chosen)] += 1
@@ -142,27 +142,27 @@ def _category_counts(
     base: IntArray, extras: IntArray, sizes: IntArray, rng: np.random.Generator
 ) -> Iterator[IntArray]:
     """For each block how many of each category: the whole part of its even share, and extras."""
-    left = extras.copy()
+    extras_left = extras.copy()
     for number, size in enumerate(sizes):
         blocks_left = len(sizes) - number
         wanted = int(size - base.sum())
         row = base.copy()
         if wanted:
             # Noise below one mixes which categories go together, and leaves each where it is due.
-            due = left - extras * (blocks_left - 1) / len(sizes) + rng.random(len(base)) / 2
-            due[left == blocks_left] = np.inf
-            due[left == 0] = -np.inf
+            due = extras_left - extras * (blocks_left - 1) / len(sizes) + rng.random(len(base)) / 2
+            due[extras_left == blocks_left] = np.inf
+            due[extras_left == 0] = -np.inf
             chosen = np.argpartition(-due, wanted - 1)[:wanted]
-            left[chosen] -= 1
+            extras_left[chosen] -= 1
             row[chosen] += 1
         yield row
 
 
-def _rank(visits: IntArray, left: IntArray, slots_left: int) -> IntArray:
+def _rank(visits: IntArray, visits_left: IntArray, slots_left: int) -> IntArray:
     """Rank of each query, lowest first: -1 is due in every block left, the greatest in none."""
-    rank = (visits - left) * int(visits.max()) // visits
-    rank[left == slots_left] = -1
-    rank[left == 0] = int(visits.max()) + 1
+    rank = (visits - visits_left) * int(visits.max()) // visits
+    rank[visits_left == slots_left] = -1
+    rank[visits_left == 0] = int(visits.max()) + 1
     return rank
 
 
@@ -178,15 +178,15 @@ def _take(
     if met is None:
         key = rank + tie[among]
         return [int(query) for query in among[np.argpartition(key, wanted - 1)[:wanted]]]
-    taken = []
+    queries = []
     key = rank * 2.0**32 + tie[among]
     for _ in range(wanted):
         place = int(np.argmin(key + meetings[among]))
         key[place] = np.inf
         query = int(among[place])
-        taken.append(query)
+        queries.append(query)
         meetings += met[query]
-    return taken
+    return queries
 
 
 MOST_VOTES = 1_000_000
@@ -279,15 +279,15 @@ def draw_block(
     """
     tie = rng.random(len(turn))
     arms, categories = np.zeros(len(Arm), np.int64), np.zeros(cells.category.max() + 1, np.int64)
-    taken: list[int] = []
-    while len(wanted) and len(taken) < cells.tasks:
+    block: list[int] = []
+    while len(wanted) and len(block) < cells.tasks:
         keys = (tie, categories[cells.category], turn, arms[cells.arm])
         chosen = int(wanted[np.lexsort([key[wanted] for key in keys])[0]])
-        taken.append(chosen)
+        block.append(chosen)
         arms[cells.arm[chosen]] += 1
         categories[cells.category[chosen]] += 1
         wanted = wanted[cells.query[wanted] != cells.query[chosen]]
-    return tuple(rng.permutation(taken).tolist())
+    return tuple(rng.permutation(block).tolist())
 
 
 def query_codes(cases: Sequence[Case]) -> IntArray:

@@ -131,7 +131,7 @@ def plan_study(
         **texts,
         id=_name(path.stem),
         title=title,
-        cases=_seen_from(path, source),
+        cases=_relative_source(path, source),
         cases_hash=made.hash,
         arms=tuple(arms),
         votes=votes,
@@ -211,15 +211,15 @@ def _name(stem: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:64] or "study"
 
 
-def _seen_from(path: Path, source: str | Path) -> str:
+def _relative_source(path: Path, source: str | Path) -> str:
     """Path of the cases from the study file's folder, so that both can be moved together."""
     if source in (STARTER, CASEBENCH):
         return str(source)
     try:
-        seen = Path(os.path.relpath(source, path.parent)).as_posix()
+        relative = Path(os.path.relpath(source, path.parent)).as_posix()
     except ValueError:  # another drive
         return Path(source).resolve().as_posix()
-    return f"./{seen}" if seen in (STARTER, CASEBENCH) else seen
+    return f"./{relative}" if relative in (STARTER, CASEBENCH) else relative
 
 
 def check_ready(study: Study) -> list[str]:
@@ -260,11 +260,11 @@ _POINTS: dict[OpenPoint, str] = {
 
 def open_points(study: Study) -> list[str]:
     """List what a board or the law asks that is neither given nor waived, by place and meaning."""
-    given = {"ethics": study.consent.ethics, **dict(study.safeguards)}
+    texts = {"ethics": study.consent.ethics, **dict(study.safeguards)}
     return [
         f"{'consent' if name == 'ethics' else 'safeguards'}.{name}: {meaning}"
         for name, meaning in _POINTS.items()
-        if given[name] is None and name not in study.safeguards.waived
+        if texts[name] is None and name not in study.safeguards.waived
     ]
 
 
@@ -275,11 +275,11 @@ def time_warnings(study: Study) -> list[str]:
         InputError: The file of cases is gone, or has changed.
     """
     read, pay, warnings = reading(study), study.pay, []
-    given = (
+    times = (
         ("pay.seconds_per_task", pay.seconds_per_task, "s", read.case_seconds),
         ("pay.minutes_besides", pay.minutes_besides, "minutes", read.besides_minutes),
     )
-    for name, value, unit, needed in given:
+    for name, value, unit, needed in times:
         if value is not None and value < needed(FAST):
             warnings.append(
                 f"{name}: {value:g} {unit} are short: by the words fast readers take "

@@ -172,10 +172,10 @@ class ReadingTimes:
     def besides_minutes(self, pace: Pace) -> float:
         """Minutes for consent, instructions, tutorial and questions, by their words."""
         study = self.study
-        asked = (study.exit_question, study.tool_question)
+        questions = (study.exit_question, study.tool_question)
         # To agree, to answer the questions about the instructions, and the last ones.
         answers = 1 + len(study.comprehension.questions) + len(study.demographics)
-        return self.seconds(pace, self.besides, answers + sum(map(bool, asked))) / 60
+        return self.seconds(pace, self.besides, answers + sum(map(bool, questions))) / 60
 
     def session_minutes(self, pace: Pace) -> float:
         """Minutes of the longest session, by its words."""
@@ -202,8 +202,8 @@ class ReadingTimes:
     @property
     def _planned_besides(self) -> float:
         """Minutes besides cases and checks as planned: by the study file, else by the words."""
-        given = self.study.pay.minutes_besides
-        return self.besides_minutes(USUAL) if given is None else given
+        minutes = self.study.pay.minutes_besides
+        return self.besides_minutes(USUAL) if minutes is None else minutes
 
     def planned_minutes(self) -> float:
         """Minutes of the longest session as planned: by the study file, else by the words."""
@@ -225,10 +225,10 @@ class ReadingTimes:
 
     def fast_seconds(self) -> tuple[float, ...]:
         """For each cell, the time before which a vote is counted as fast."""
-        given = self.study.screening.fast_seconds
+        limit = self.study.screening.fast_seconds
         understood = (60 * words / self.speed / UNDERSTOOD for words in self.cells)
         return tuple(
-            max(FAST_SECONDS, seconds) if given is None else given for seconds in understood
+            max(FAST_SECONDS, seconds) if limit is None else limit for seconds in understood
         )
 
     @property

@@ -395,7 +395,7 @@ class Study(StudyPart):
                     found=cell.arm.value,
                     expected=expected,
                 )
-        names = (asked.name for asked in self.demographics)
+        names = (question.name for question in self.demographics)
         _once(names, "the name stands twice", "demographics", field="name")
         times = Counter(place for block in self.design.blocks for place in block)
         for number, cell in enumerate(self.design.cells):

@@ -144,10 +144,10 @@ def by_arm(cases: Iterable[Case]) -> dict[tuple[Arm, str], Case]:
         case.query_id: case for case in reversed(cases) if case.context is None and not case.history
     }
     cells: dict[tuple[Arm, str], Case] = {}
-    asked = set()
+    query_ids = set()
     for case in cases:
-        if case.query_id not in asked:
-            asked.add(case.query_id)
+        if case.query_id not in query_ids:
+            query_ids.add(case.query_id)
             alone = bare.get(case.query_id) or without_context(case)
             cells[Arm.NONE, alone.id] = alone
         if case.intended is not None and case.context is not None:
@@ -165,11 +165,11 @@ def study_cases(study: Study) -> tuple[Case, ...]:
             a query twice.
         AssetError: CASE-Bench was not fetched yet.
     """
-    kept = study._cases
-    if kept is None or kept[0] != study.cases or kept[1] is not study.design:
+    cached = study._cases
+    if cached is None or cached[0] != study.cases or cached[1] is not study.design:
         # A copy of the study with other cases or another design reads anew.
-        kept = study._cases = (study.cases, study.design, _read_cases(study))
-    return kept[2]
+        cached = study._cases = (study.cases, study.design, _read_cases(study))
+    return cached[2]
 
 
 def _read_cases(study: Study) -> tuple[Case, ...]:

@@ -19,22 +19,22 @@ def default_texts(arms: Collection[Arm], language: Language) -> dict[str, Any]:
     Returns:
         Fields of ``Study``, of ``attention`` the checks alone.
     """
-    kept = language.say_all(source_texts())
+    texts = language.say_all(source_texts())
     sort = "none" if set(arms) == {Arm.NONE} else "context"
     shown = ["none_unsafe"] if sort == "none" else ["context_safe", "context_unsafe"]
     if Arm.NONE in arms:
         shown = ["none_safe", *shown]
     return {
-        "instructions": _wrapped(kept["instructions"][sort]),
-        "tutorial": [kept["tutorial"][name] for name in shown],
+        "instructions": _wrapped(texts["instructions"][sort]),
+        "tutorial": [texts["tutorial"][name] for name in shown],
         "comprehension": {
-            "questions": [kept["comprehension"][name] for name in ("what", sort, "stop")]
+            "questions": [texts["comprehension"][name] for name in ("what", sort, "stop")]
         },
-        "attention": {"checks": _checks(kept["checks"], arms)},
-        "demographics": kept["demographics"],
-        "exit_question": kept["exit_question"],
-        "tool_question": kept["tool_question"],
-        "debriefing": _wrapped(kept["debriefing"][sort]),
+        "attention": {"checks": _checks(texts["checks"], arms)},
+        "demographics": texts["demographics"],
+        "exit_question": texts["exit_question"],
+        "tool_question": texts["tool_question"],
+        "debriefing": _wrapped(texts["debriefing"][sort]),
     }
 
 
@@ -59,21 +59,21 @@ def default_consent(
         contact: Whom to write to.
         ethics: The board that approved it; None says nothing of one.
     """
-    kept = language.say_all(source_texts())
-    paid = kept["paid" if pay.per_hour else "unpaid"].format(
+    texts = language.say_all(source_texts())
+    paid = texts["paid" if pay.per_hour else "unpaid"].format(
         amount=language.money(pay_each(pay, minutes), pay.currency),
-        rate=kept["rate"].format(amount=language.money(pay.per_hour, pay.currency)),
+        rate=texts["rate"].format(amount=language.money(pay.per_hour, pay.currency)),
     )
-    text = kept["consent"].format(
+    text = texts["consent"].format(
         by=by or TODO,
         contact=contact or TODO,
         tasks=language.number(tasks),
         minutes=language.number(whole_minutes(minutes)),
         pay=paid,
-        ethics=kept["approved"].format(ethics=ethics) if ethics else "",
+        ethics=texts["approved"].format(ethics=ethics) if ethics else "",
         age=Consent.model_fields["least_age"].default,
     )
-    warning = _wrapped(kept["warning"])
+    warning = _wrapped(texts["warning"])
     return Consent(text=_wrapped(text), warning=warning, contact=contact or TODO, ethics=ethics)
 
 
@@ -83,16 +83,16 @@ def text_warnings(study: Study) -> list[str]:
     Raises:
         InputError: The file of cases is gone, or has changed; or there is no such language.
     """
-    asked = [_bare(case.query) for case in study_cases(study)]
+    queries = [_bare(case.query) for case in study_cases(study)]
     warnings = []
     for number, example in enumerate(study.tutorial, 1):
         query = _bare(example.query)
-        if query in asked:
+        if query in queries:
             warnings.append(
                 f"tutorial, record {number}: its query is in the study, or in another example: to "
                 "see one query in two contexts shows people the effect that is to be measured"
             )
-        asked.append(query)
+        queries.append(query)
     if lacking := study_language(study).lacking:
         warnings.append(
             f"language: {study.language}: not translated, or without its fields, and so in "
@@ -119,12 +119,12 @@ def pay_each(pay: Pay, minutes: float) -> float:
     return math.ceil(round(pay.per_hour * whole_minutes(minutes) / 60 * 100, 6)) / 100
 
 
-def _checks(kept: list[dict[str, Any]], arms: Collection[Arm]) -> list[dict[str, Any]]:
+def _checks(checks: list[dict[str, Any]], arms: Collection[Arm]) -> list[dict[str, Any]]:
     """Checks with a context as often as the cases have one: always, never, or half of the time."""
-    with_context = len(kept) if Arm.NONE not in arms else len(kept) // 2 if len(arms) > 1 else 0
+    with_context = len(checks) if Arm.NONE not in arms else len(checks) // 2 if len(arms) > 1 else 0
     return [
         check if number < with_context else check | {"context": None}
-        for number, check in enumerate(kept)
+        for number, check in enumerate(checks)
     ]
 
 

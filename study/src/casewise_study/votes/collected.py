@@ -258,10 +258,10 @@ class VoteTable:
         queries[self.cell] = self.query
         return queries
 
-    def only(self, kept: BoolArray) -> Self:
+    def only(self, mask: BoolArray) -> Self:
         """Some of the votes; cells, raters and queries keep their numbers."""
         columns = ("safe", "cell", "rater", "query", "position", "seconds", "weight")
-        return replace(self, **{name: getattr(self, name)[kept] for name in columns})
+        return replace(self, **{name: getattr(self, name)[mask] for name in columns})
 
     def without(self, raters: frozenset[str]) -> Self:
         """The votes of everybody else, weighed anew."""

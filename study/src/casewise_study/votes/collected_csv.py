@@ -198,8 +198,8 @@ def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRe
     for vote in votes:
         judged[vote.rater].add(study.places[vote.case_id])
     free = defaultdict[frozenset[int], list[int]](list)
-    for number, asked in enumerate(study.design.blocks):
-        free[frozenset(asked)].append(number)
+    for number, cells in enumerate(study.design.blocks):
+        free[frozenset(cells)].append(number)
     people = []
     for rater, places in judged.items():
         same = free[frozenset(places)]
@@ -258,18 +258,18 @@ def _check_completed(
     people: Sequence[tuple[PersonRecord, Row]], collected: Collected, study: Study
 ) -> None:
     """Check that completed blocks have all their votes and, where any are known, their checks."""
-    given = defaultdict[str, set[int]](set)
+    voted = defaultdict[str, set[int]](set)
     for vote in collected.votes:
-        given[vote.rater].add(study.places[vote.case_id])
+        voted[vote.rater].add(study.places[vote.case_id])
     answered = Counter(check.rater for check in collected.checks)
     wanted = study.attention.per_person
     for person, row in people:
         if person.status is not PersonStatus.COMPLETED or person.block is None:
             continue
-        asked = {*study.design.blocks[person.block]}
-        if missing := len(asked - given[person.rater]):
+        block = {*study.design.blocks[person.block]}
+        if missing := len(block - voted[person.rater]):
             problem = f"completed, but {missing} of the votes are missing: was the file cut?"
-            raise row.refuse(problem, "rater", person.rater, f"{len(asked)} votes in {VOTES}")
+            raise row.refuse(problem, "rater", person.rater, f"{len(block)} votes in {VOTES}")
         if answered and (missing := wanted - answered[person.rater]):
             problem = f"completed, but the checks answered are {missing} off: was the file cut?"
             raise row.refuse(problem, "rater", person.rater, f"{wanted} checks in {CHECKS}")

@@ -209,8 +209,10 @@ class Results:
         wanted = plural(self.study.votes, "vote")
         wanted = f"decided or with {wanted}" if self.study.collection.is_sequential else wanted
         sentence = f"{self.complete} of {plural(len(self.cells), 'cell')} complete ({wanted})"
-        kept = sum(cell.quota_met for cell in self.cells)
-        return f"{sentence}; {kept} without flagged people's votes" if self.left_out else sentence
+        complete = sum(cell.quota_met for cell in self.cells)
+        return (
+            f"{sentence}; {complete} without flagged people's votes" if self.left_out else sentence
+        )
 
     @property
     def votes_words(self) -> str:
@@ -250,7 +252,7 @@ def summarise(study: Study, collected: Collected, *, with_flagged: bool = False)
     table = vote_table(study, collected)
     screened = screen(study, collected)
     unflagged = table.without(screened.flagged())
-    kept = table if with_flagged else unflagged
+    counted = table if with_flagged else unflagged
     return Results(
         study=study,
         collected=collected,
@@ -259,9 +261,9 @@ def summarise(study: Study, collected: Collected, *, with_flagged: bool = False)
         with_flagged=with_flagged,
         turned=_turned(table, unflagged),
         complete=sum(cell.quota_met for cell in cell_votes(study, table)),
-        cells=cell_votes(study, kept),
-        arms=arm_votes(kept),
-        contrasts=contrasts(kept),
+        cells=cell_votes(study, counted),
+        arms=arm_votes(counted),
+        contrasts=contrasts(counted),
         sensitivity=_sensitivity(study, collected, table, screened),
     )
 
@@ -379,12 +381,12 @@ def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
         both = np.intersect1d(queries_a, queries_b)
         if not len(both):
             continue
-        kept = table.only(np.isin(table.query, both))
-        sides = [kept.in_arm(arm).astype(np.float64) for arm in pair]
-        query, votes = np.searchsorted(both, kept.query), 2 * kept.safe - 1
+        shared = table.only(np.isin(table.query, both))
+        sides = [shared.in_arm(arm).astype(np.float64) for arm in pair]
+        query, votes = np.searchsorted(both, shared.query), 2 * shared.safe - 1
         leaning = [np.sign(np.bincount(query, side * votes, len(both))) for side in sides]
         flips = int((leaning[0] * leaning[1] < 0).sum())
-        effects.append(Contrast(*pair, len(both), _share_difference(kept, sides), flips))
+        effects.append(Contrast(*pair, len(both), _share_difference(shared, sides), flips))
     return tuple(effects)
 
 
@@ -424,13 +426,13 @@ def median_minutes(study: Study, collected: Collected) -> float:
     """Median minutes at work, without breaks, of those who completed; NaN without times."""
     active = active_minutes(study, collected)
     done = (each for each in collected.people if each.status is PersonStatus.COMPLETED)
-    taken = [active[person.rater] for person in done if person.rater in active]
-    return median(taken) if taken else math.nan
+    minutes = [active[person.rater] for person in done if person.rater in active]
+    return median(minutes) if minutes else math.nan
 
 
-def _turned(whole: VoteTable, kept: VoteTable) -> tuple[Turned, ...]:
+def _turned(whole: VoteTable, unflagged: VoteTable) -> tuple[Turned, ...]:
     """Cells whose majority, or tie, is another one among some of the votes."""
-    before, after = (map(SIDES.get, votes.majorities.tolist()) for votes in (whole, kept))
+    before, after = (map(SIDES.get, votes.majorities.tolist()) for votes in (whole, unflagged))
     rows = zip(whole.cells, before, after, strict=True)
     return tuple(
         Turned(*cell, side, other_side) for cell, side, other_side in rows if side != other_side
@@ -456,23 +458,23 @@ def _sensitivity(
     rows[NOBODY_FLAGGED] = table.without(screened.flagged())
     if (again := with_screened(collected)) != collected:
         rows[WITH_SCREENED] = vote_table(study, again)
-    return tuple(_row(name, table, kept) for name, kept in rows.items())
+    return tuple(_row(name, table, part) for name, part in rows.items())
 
 
-def _row(name: str, table: VoteTable, kept: VoteTable) -> SensitivityRow:
-    whole, here = table.majorities, kept.majorities
-    is_voted = (table.counts > 0) & (kept.counts > 0)
-    measures = _agreement(kept, np.arange(len(kept.counts)))
+def _row(name: str, table: VoteTable, counted: VoteTable) -> SensitivityRow:
+    whole, here = table.majorities, counted.majorities
+    is_voted = (table.counts > 0) & (counted.counts > 0)
+    measures = _agreement(counted, np.arange(len(counted.counts)))
     return SensitivityRow(
         name=name,
-        people=len(np.unique(kept.rater)),
-        votes=len(kept.safe),
-        share_safe={arm: mean_share(kept.only(kept.in_arm(arm))) for arm in table.arms},
+        people=len(np.unique(counted.rater)),
+        votes=len(counted.safe),
+        share_safe={arm: mean_share(counted.only(counted.in_arm(arm))) for arm in table.arms},
         alpha=measures.krippendorff_alpha.value,
         ac1=measures.gwet_ac1.value,
         differences={
             f"{contrast.first} less {contrast.second}": contrast.difference
-            for contrast in contrasts(kept)
+            for contrast in contrasts(counted)
         },
         flipped=int((whole * here < 0).sum()),
         ties=int((is_voted & ((whole == 0) != (here == 0))).sum()),
