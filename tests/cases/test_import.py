@@ -106,7 +106,7 @@ def test_every_row_is_accounted_for(tmp_path: Path) -> None:
         "7 rows: 1 case of 1 query, 1 without context",
         "cases without a label, which no score counts: 1",
         "rows left out by the mapping's 'where': 2",
-        "rows without a query: 1",
+        "rows without a query: 1 (line 2)",
         "rows that repeat a case and count once: 2",
         "rows bad and left out: 1",
         "columns not taken, with their filled cells: note 2",
@@ -126,6 +126,7 @@ def test_votes_a_row_each(tmp_path: Path) -> None:
     assert "rows joined with a case there already: 3" in said
     assert "rows that repeat a case and count once: 1" in said
     (case,) = cw.load_cases(tmp_path / "out.jsonl")
+    assert "4 votes of 2 people; 0 took no side" in said
     # Ann counts once; two people without a name are two.
     assert (case.votes_safe, case.votes_unsafe) == (1, 3)
     twice = problem(tmp_path, text, {"q": "a", "w": "x", "v": 1}, {"q": "a", "w": "x", "v": 2})
@@ -153,9 +154,9 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
     assert "each: 1 empty cells of wide.csv make no row" in wide
     # Five rows: two begin a case, two are another person's vote (one of them unsure), one repeats.
     assert "5 rows: 2 cases" in raters
-    assert "joined with a case there already: 1" in raters
+    assert "joined with a case there already: 2" in raters
     assert "that repeat a case and count once: 1" in raters
-    assert "of people who take no side, in a case there already: 1" in raters
+    assert "3 votes of 2 people; 1 took no side" in raters
 
 
 # --- refusals -------------------------------------------------------------------------------

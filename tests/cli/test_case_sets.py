@@ -53,9 +53,22 @@ def test_a_contradiction_is_named(cli_inside: Cli, tmp_path: Path) -> None:
     files = ["a/x.jsonl", "b/x.jsonl"]
     refused(
         cli_inside("cases", "merge", *files, "--out", "all.jsonl"),
-        "b/x.jsonl, case 1, field 'category': differs from an earlier file",
+        "b/x.jsonl, case 1, field 'category': differs from an earlier file "
+        "(expected one of the two: leave the case out of the other file)",
     )
     assert not (tmp_path / "all.jsonl").exists()
+
+
+def test_a_version_that_is_left_out_is_noted(cli_inside: Cli, tmp_path: Path) -> None:
+    (tmp_path / "v.json").write_text(json.dumps({"version": "1.0.0", "cases": [CASE]}), "utf-8")
+    for command in (
+        ("convert", "v.json", "v.jsonl"),
+        ("sample", "v.json", "-n", "1", "--out", "s.jsonl"),
+        ("merge", "v.json", "--out", "m.jsonl"),
+        ("split", "v.json", "--into", "a=1", "--out-dir", "."),
+    ):
+        done = cli_inside.ok("cases", *command)
+        assert "v.json: version 1.0.0 is left out of what is written" in done.stderr
 
 
 def versions(folder: Path) -> tuple[Path, Path]:

@@ -29,7 +29,7 @@ from casewise.cases.files import (
     open_cases,
     write_cases,
 )
-from casewise.cases.importing import Imported, cases_of, import_cases
+from casewise.cases.importing import NO_QUERY, Imported, cases_of, import_cases
 from casewise.cases.labels import (
     LabelFields,
     Labels,

@@ -35,6 +35,10 @@ class Imported:
     rows: int
     other_rows: Mapping[str, int]
     """Number of rows that begin no case, by what became of them."""
+    queryless: tuple[str, ...]
+    """Places of the rows without a query."""
+    abstentions: int
+    """Number of people's verdicts on the cases that take no side."""
     problems: tuple[InputError, ...]
     """One error for each bad row."""
     unlabelled: int
@@ -173,12 +177,11 @@ def _unfolded(table: Table, each: Each) -> Iterator[tuple[str, Row]]:
 _OF_ANY_ROW = ("category", "language", "source", "licence")
 """Fields in which the rows of a case may differ: the first row's stay."""
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
-FILTERED, NO_QUERY, REPEATED, JOINED, ABSTAINED = (
+FILTERED, NO_QUERY, REPEATED, JOINED = (
     "left out by the mapping's 'where'",
     "without a query",
     "that repeat a case and count once",
     "joined with a case there already",
-    "of people who take no side, in a case there already",
 )
 """What became of rows that begin no case."""
 
@@ -196,6 +199,8 @@ class _Import:
     """Fields of each case, and place and file of its first row."""
     rows: int = 0
     other_rows: Counter[str] = field(default_factory=Counter)
+    queryless: list[str] = field(default_factory=list)
+    abstentions: int = 0
     problems: list[InputError] = field(default_factory=list)
     differing: Counter[str] = field(default_factory=Counter)
     unused_columns: Counter[str] = field(default_factory=Counter)
@@ -271,6 +276,7 @@ class _Import:
         fields = row.case_fields()
         if fields is None:
             self.other_rows[NO_QUERY] += 1
+            self.queryless.append(row.place)
             return
         if "id" in fields:
             # One id for all cases of a row: each says which it is.
@@ -285,6 +291,7 @@ class _Import:
             self.other_rows[self._merge(key, fields, row)] += 1
         else:
             self.cases[key] = fields, row.place, row.file
+            self.abstentions += row.abstentions
 
     def _merge(self, key: str, fields: dict[str, Any], row: MappedRow) -> str:
         """Merge a row with the case of earlier rows; what became of it.
@@ -316,9 +323,9 @@ class _Import:
             old["tags"] = tags
         if same or not row.mapping.vote:
             return REPEATED
-        if not vote:
-            return ABSTAINED
-        old["votes"] = [*old.get("votes", ()), vote]
+        self.abstentions += row.abstentions
+        if vote:
+            old["votes"] = [*old.get("votes", ()), vote]
         return JOINED
 
     def result(self, files: tuple[Path, ...], notes: Iterable[str]) -> Imported:
@@ -342,6 +349,8 @@ class _Import:
             files,
             self.rows,
             dict(self.other_rows),
+            tuple(self.queryless),
+            self.abstentions,
             tuple(self.problems),
             unlabelled,
             dict(self.unused_columns),

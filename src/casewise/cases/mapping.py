@@ -341,6 +341,8 @@ class MappedRow:
     """Paths that lead to something, of all rows."""
     unused_columns: Counter[str]
     """Parts of cells that no case takes, of all rows."""
+    abstentions: int = 0
+    """People's verdicts that take no side, once the fields are read."""
 
     def cell(self, name: str) -> Any:
         """Value of a column or path; None where it is empty."""
@@ -455,7 +457,9 @@ class MappedRow:
             who = as_text(self.cell(mapping.rater)) if mapping.rater else None
             for column, side in self._sides(choice, "vote" if mapping.vote else "votes"):
                 rater = column if choice.columns else who
-                if side is not None:
+                if side is None:
+                    self.abstentions += 1
+                else:
                     votes.append({"verdict": side} | ({"rater": rater} if rater else {}))
         return votes
 

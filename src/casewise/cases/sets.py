@@ -191,7 +191,8 @@ def merge_sets(sets: Sequence[CaseSet]) -> tuple[Case, ...]:
             if to_line(first) != to_line(case):
                 field = _change(first, case).fields[0].field.split(".")[0]
                 problem, place = "differs from an earlier file", f"case {case.id}"
-                raise InputError(problem, case_set.name, place, field=field)
+                expected = "one of the two: leave the case out of the other file"
+                raise InputError(problem, case_set.name, place, field=field, expected=expected)
     return tuple(by_id.values())
 
 

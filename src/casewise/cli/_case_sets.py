@@ -18,6 +18,7 @@ from casewise.cli._options import (
     argument,
     flag,
     is_same_file,
+    note_versions,
     open_cases,
     option,
     out_option,
@@ -69,6 +70,7 @@ def split(
     """
     shares = _shares(into)
     loaded = _open(file)
+    note_versions(loaded)
     suffix = Path(file).suffix if file.endswith(_SUFFIXES) else ".jsonl"
     targets = {name: out_dir / f"{name}{suffix}" for name in shares}
     for target in targets.values():
@@ -96,7 +98,9 @@ def sample(
     casewise cases sample mine.yaml -n 20 --by source --seed 7 --out few.yaml
     """
     _keep_source(file, to)
-    _write(case_files.sample_cases(_open(file).cases, n, by=by, seed=seed), to)
+    loaded = _open(file)
+    note_versions(loaded)
+    _write(case_files.sample_cases(loaded.cases, n, by=by, seed=seed), to)
 
 
 def merge(
@@ -116,6 +120,7 @@ def merge(
     """
     sets = [_open(file) for file in files]
     merged = case_files.merge_sets(sets)
+    note_versions(*sets)
     if identical := sum(map(len, sets)) - len(merged):
         note(f"note: records identical to a case there already and left out: {identical}")
     _write(merged, to)

@@ -27,6 +27,7 @@ from casewise.cli._main import case_files, contexts, dataset, reporting
 from casewise.cli._options import (
     argument,
     flag,
+    note_versions,
     open_cases,
     option,
     warn_of_content,
@@ -139,9 +140,10 @@ def convert(
 
     casewise cases convert CASEBench_data.json cases.jsonl
     """
-    cases = open_cases(source).cases
-    case_files.write_cases(cases, target)
-    note(f"{target}: {plural(len(cases), 'case')}")
+    loaded = open_cases(source)
+    note_versions(loaded)
+    case_files.write_cases(loaded.cases, target)
+    note(f"{target}: {plural(len(loaded), 'case')}")
 
 
 class DataSet(StrEnum):

@@ -15,7 +15,7 @@ from casewise.cli._cases import print_problems
 from casewise.cli._console import err, note, note_all, working, write_out
 from casewise.cli._main import case_files
 from casewise.cli._options import argument, flag, is_same_file, option, out_option
-from casewise.errors import UsageError
+from casewise.errors import UsageError, some
 from casewise.files import quoted, write_atomically
 from casewise.sheets import plural
 
@@ -161,6 +161,11 @@ def _note_counts(imported: case_files.Imported) -> None:
     }
     named = [f"{count} with {label}" for label, count in labels.items() if count]
     note(f"labels: {', '.join(named) or 'none'}")
+    votes = [vote for case in cases if isinstance(case.votes, tuple) for vote in case.votes]
+    if votes or imported.abstentions:
+        raters = {vote.rater for vote in votes if vote.rater}
+        people = f" of {plural(len(raters), 'person')}" if raters else ""
+        note(f"{plural(len(votes), 'vote')}{people}; {imported.abstentions} took no side")
     if imported.unlabelled:
         note(f"cases without a label, which no score counts: {imported.unlabelled}")
     for reason, count in [
@@ -168,7 +173,8 @@ def _note_counts(imported: case_files.Imported) -> None:
         ("bad and left out", len(imported.problems)),
     ]:
         if count:
-            note(f"rows {reason}: {count}")
+            where = f" ({some(imported.queryless)})" if reason == case_files.NO_QUERY else ""
+            note(f"rows {reason}: {count}{where}")
     if imported.unused_columns:
         names = ", ".join(f"{name} {count}" for name, count in imported.unused_columns.items())
         note(f"columns not taken, with their filled cells: {names}")

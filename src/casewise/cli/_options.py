@@ -337,6 +337,15 @@ def open_cases(name: str) -> case_files.CaseSet:
     return loaded
 
 
+def note_versions(*sets: case_files.CaseSet) -> None:
+    """Say that the versions of files don't hold for what is written of their cases."""
+    note_all(
+        f"{loaded.name}: version {loaded.version} is left out of what is written"
+        for loaded in sets
+        if loaded.version
+    )
+
+
 def read_judgements(
     paths: Sequence[Path], *, texts: bool = False, apart: bool = False
 ) -> judgement_files.Judgements:
