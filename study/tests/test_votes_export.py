@@ -77,7 +77,7 @@ def test_without_flagged(folder: Path, collected: Votes, summary: Record) -> Non
     flagged = flags(folder / "out").keys()
     assert flagged
     assert raters == {person["rater"] for person in collected.people} - flagged
-    said = "the votes that count, without those of flagged people"
+    said = "the counted votes, without those of flagged people"
     assert summary["cases_votes"] == said
     assert said in (folder / "out/data-card.md").read_text("utf-8")
     # Figures are those of the exported cases, beside everybody's.

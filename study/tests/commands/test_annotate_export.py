@@ -16,13 +16,15 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     complete = "36 of 36 cells complete (5 votes); 24 without flagged people's votes"
     card = (tmp_path / "out/data-card.md").read_text("utf-8")
-    for said in ("180 counted votes of 30 people", complete, "--with-flagged keeps them", "alpha"):
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    kept = summary["sensitivity"][-1]
+    counted = f"180 counted votes of 30 people, {kept['votes']} of {kept['people']} without flagged"
+    for said in (counted, complete, "--with-flagged keeps them", "alpha"):
         assert said in " ".join(done.stdout.split())
-    assert f"30 people with 180 counted votes. {complete}." in card
-    assert "cases.jsonl holds the votes that count, without those of flagged people" in done.stderr
+    assert f"{counted} people. {complete}." in card
+    assert "cases.jsonl holds the counted votes, without those of flagged people" in done.stderr
     described = cli("describe", "out/cases.jsonl", "--format", "json")
     effect = json.loads(described.stdout)["context_effect"]
-    summary = json.loads((tmp_path / "out/summary.json").read_text())
     cells = [
         [cell["safe"] for cell in summary["cells"] if cell["arm"] == arm] for arm in effect["arms"]
     ]
@@ -32,6 +34,6 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
     refused = cli(*base, "plain", "--out", "out")
     assert (refused.returncode, "--force" in refused.stderr) == (2, True)
     done = cli(*base, "plain", "--out", "out", "--force", "--with-flagged", "--with-reasons")
-    assert "all votes that count" in done.stderr
+    assert "all counted votes" in done.stderr
     assert "36 of 36 cells complete (5 votes)\n" in done.stdout
     assert "reason" in (tmp_path / "out/votes.csv").read_text().splitlines()[0]

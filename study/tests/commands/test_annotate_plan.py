@@ -102,6 +102,12 @@ def test_sequential_collection_is_planned_with_what_it_saves_and_costs(
     assert f"saves {1 - few['votes'] / 11:.0%}".replace("%", " %") in found["notes"][0]
     assert (many["votes"], 5 <= few["votes"] < 11) == (11, True)
     assert few["share"] > many["share"] > 0
+    # With votes too few to stop early they are one row, and its columns are explained.
+    base = ("annotate", "plan", "cases.jsonl", "--out", "study.yaml", "--force")
+    alike = cli(*base, "--votes", "3", "--tasks", "6")
+    assert "fixed or sequential" in alike.stdout, alike.stderr
+    assert "sequential (posterior" not in alike.stdout
+    assert "Wrong labels: share of cases" in alike.stdout
 
 
 @pytest.mark.slow

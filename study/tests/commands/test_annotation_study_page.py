@@ -67,7 +67,7 @@ def test_eight_commands_lead_from_the_idea_to_published_votes(
     listed = (tmp_path / "payments.csv").read_text("utf-8")
     assert all(account in listed for account in accounts)
     card = (tmp_path / "votes/data-card.md").read_text("utf-8")
-    assert "6 people with 24 counted votes. 12 of 12 cells complete" in card
+    assert "24 counted votes of 6 people. 12 of 12 cells complete" in card
     # Everything else on running a study: a list of the same people, and one of them excluded.
     (again,) = commands("Paying people", RUNNING)
     assert cli_inside(*shlex.split(again)[1:], "--force").returncode == 0

@@ -41,8 +41,7 @@ def results_renderable(results: Results) -> RenderableType:
             f"without flagged people turned: {turned} (data-card.md; --with-flagged keeps them)"
         )
     return terminal(
-        f"{study.title}: {plural(funnel.votes, 'counted vote')} of "
-        f"{plural(funnel.people, 'person')} ({funnel.came} came)",
+        f"{study.title}: {results.counted} ({funnel.came} came)",
         results.completeness,
         f"flagged: {plural(funnel.flagged_any, 'person')} ({flagged})",
         "",
@@ -64,7 +63,7 @@ def export(
     ] = None,
     with_flagged: Annotated[
         bool,
-        typer.Option("--with-flagged", help="Count flagged people's votes in cases and figures."),
+        typer.Option("--with-flagged", help="Include flagged people's votes in cases and figures."),
     ] = False,
     with_reasons: Annotated[
         bool,

@@ -50,6 +50,11 @@ _DESIGN_COLUMNS = (
     Column("cost", Kind.MONEY),
     *figures(Kind.SHARE, "wrong labels", "share off by", "mean off by", digits=3),
 )
+_DESIGN_NOTE = (
+    "In simulated studies. Wrong labels: share of cases whose majority is not that of all people. "
+    "Share off by: typical error of a case's share of safe votes. Mean off by: that of their mean "
+    "over all cases."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +152,15 @@ def _designs(planned: PlanSheet) -> Table:
     rule = study.collection
     rows = []
     early = f"sequential (posterior {rule.posterior:g}, least {rule.least})"
-    for name, design in (("fixed", drawn.fixed), (early, drawn.sequential)):
+    designs = {"fixed": drawn.fixed, early: drawn.sequential}
+    for name, design in (designs if drawn.saved else {"fixed or sequential": drawn.fixed}).items():
         share = design.votes / study.votes
         cost = share * expected.cost if study.pay.per_hour else None
         people = round(share * expected.people)
         rows.append(
             Row([name, design.votes, people, cost, design.labels, design.share, design.mean])
         )
-    return Table(_DESIGN_COLUMNS, rows, "With other --collection")
+    return Table(_DESIGN_COLUMNS, rows, "With other --collection", _DESIGN_NOTE)
 
 
 def _notes(planned: PlanSheet) -> list[str]:

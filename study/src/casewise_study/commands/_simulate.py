@@ -70,14 +70,17 @@ def simulate(
     costs = (
         ("people", count(planned.people)),
         ("hours of all", number(planned.hours, 1)),
-        ("cost", money(planned.cost or None, study.pay.currency)),
-        ("to replace those flagged", money(again or None, study.pay.currency)),
+        ("cost", money(planned.cost, study.pay.currency) if study.pay.per_hour else "unpaid"),
     )
+    if study.pay.per_hour:
+        costs += (("to replace those flagged", money(again, study.pay.currency)),)
     out().print(
         terminal(
             Table(
                 [*columns, Column("share", Kind.SHARE, 2)], people, "Whom does the screening flag?"
             ),
-            Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, costs)), "What it costs"),
+            Table(
+                [Column(""), Column("amount", Kind.NUMBER)], list(map(Row, costs)), "What it costs"
+            ),
         )
     )

@@ -50,6 +50,7 @@ def data_card(results: Results, choices: Mapping[str, bool]) -> str:
             "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
             "excluded": [person for person in results.collected.people if person.excluded],
             "tables": {"people": _people(results), **tables},
+            "counted": results.counted,
             "completeness": results.completeness,
             "no_intervals": NO_INTERVALS,
             "rules": [*rules_in_words(study.screening)] or ["No rule was on."],

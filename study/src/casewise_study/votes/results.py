@@ -124,7 +124,7 @@ class Funnel:
     people: int
     """Number of people with counted votes."""
     votes: int
-    """Counted."""
+    """Counted: not of a block that was left or excluded; those of flagged people are among them."""
     votes_apart: int
     """Votes of blocks that were left, and judged in full by others."""
     confirmed: dict[str, int] | None
@@ -204,6 +204,14 @@ class Results:
         return frozenset() if self.with_flagged else self.screened.flagged()
 
     @property
+    def counted(self) -> str:
+        """Counted votes and people, in words, with flagged people's and as in the figures."""
+        votes, people = self.funnel.votes, self.funnel.people
+        words = f"{plural(votes, 'counted vote')} of {plural(people, 'person')}"
+        kept = f"{sum(cell.votes for cell in self.cells)} of {people - len(self.left_out)}"
+        return f"{words}, {kept} without flagged people" if self.left_out else words
+
+    @property
     def completeness(self) -> str:
         """Cells that need no more votes, in words, with flagged people's and as in the figures."""
         wanted = plural(self.study.votes, "vote")
@@ -217,8 +225,8 @@ class Results:
     @property
     def votes_words(self) -> str:
         """Votes that the exported cases carry, in words."""
-        votes = "the votes that count, without those of flagged people"
-        return "all votes that count" if self.with_flagged else votes
+        votes = "the counted votes, without those of flagged people"
+        return "all counted votes" if self.with_flagged else votes
 
     def record(self) -> dict[str, Any]:
         """All figures, for JSON."""
