@@ -68,7 +68,10 @@ def test_a_failure_inside_the_margin_says_why(cli_inside: Cli, runs: Path) -> No
         *("gate", "worse.parquet", "--baseline", "base.parquet", "--config", "wide.yaml")
     )
     assert done.returncode == 1, done.stderr
-    why = "Worse beyond chance, and more than .3 worse can't be excluded."
+    why = (
+        "Worse beyond chance by the gate's one-sided test, and more than .3 worse can't be "
+        "excluded."
+    )
     assert why in " ".join(done.stdout.split())
 
 

@@ -187,10 +187,11 @@ def _check_baseline(
         )
     if other is None:
         number = "several runs" if runs_like(run, candidates) else "no run"
+        named = (f"{baseline.name} ({baseline.condition.text})" for baseline in candidates)
         raise fault(
             rule,
             f"the baseline has {number} like {run.name} ({run.condition.text})",
-            expected=f"one: the baseline has {'; '.join(baseline.name for baseline in candidates)}",
+            expected=f"one under this condition; the baseline has {'; '.join(named)}",
         )
     if not across_versions and not gated_run.shares_data:
         raise other_data((run.name, run.condition), (other.name, other.condition))

@@ -136,7 +136,10 @@ class GateRow:
         if self.verdict is not GateVerdict.UNDECIDED:
             if self.verdict is GateVerdict.FAIL and self._is_inside_margin:
                 margin = setting(self.rule.limit)
-                return f"Worse beyond chance, and more than {margin} worse can't be excluded."
+                return (
+                    "Worse beyond chance by the gate's one-sided test, and more than "
+                    f"{margin} worse can't be excluded."
+                )
             return f"It is judged by the value alone, as {self.withheld}." if self.withheld else ""
         if not self.queries:
             needs = f"what it needs, under the labels '{self.figures.labels}'"

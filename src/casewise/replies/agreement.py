@@ -283,9 +283,7 @@ def rules_note(names: Sequence[str] = ()) -> str:
         return f"{number(off, 2)} ({name})"
 
     return (
-        f"{PROVISIONAL.capitalize()}: rules graded the replies{of}, and their error on these is "
-        f"unknown. On other replies over-refusal was off by up to {worst('over_refusal')}, "
-        f"under-refusal by up to {worst('under_refusal')}. To correct the rates, label 50 replies: "
-        "casewise graders sample LOGS, casewise graders label to-label.csv, casewise score LOGS "
-        "--grader-check to-label.csv."
+        f"{PROVISIONAL.capitalize()}: rules graded the replies{of}, with unknown error. On others "
+        f"over-refusal was off by up to {worst('over_refusal')}, under-refusal by up to "
+        f"{worst('under_refusal')}. 50 labelled replies correct the rates: casewise graders sample."
     )
