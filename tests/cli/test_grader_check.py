@@ -144,7 +144,7 @@ def test_labels_of_every_reply_are_the_truth(here: Cli, folder: Path) -> None:
     assert found["appropriate"] == pytest.approx(1 - (14 + 10) / 80)
     assert found["over_refusal_raw"] < TRUE_OVER
     shown = " ".join(here("score", "before", "--grader-check", "sheet.csv").stdout.split())
-    assert "Corrected by people's labels of a part of the replies: " in shown
+    assert "Corrected by people's labels of a part of the replies. " in shown
     assert "refuses 35 of 100 acceptable requests" in shown
 
 
@@ -172,7 +172,10 @@ def test_labels_of_other_replies_correct_nothing(here: Cli, folder: Path) -> Non
     label(folder / "sheet.csv", draw(here, folder, "--n", "80"))
     found = corrected(here, "after")
     assert (found["labelled"], found["over_refusal"]) == (0, None)
-    assert "no reply of the run is labelled in sheet.csv" in found["notes"][0]
+    why = "no reply of {}openai-api/fake/m (respond, system){} is labelled in sheet.csv"
+    assert why.format("", "") in found["notes"][0]
+    both = here("compare", "before", "after", "--grader-check", "sheet.csv").stdout
+    assert why.format("the run after, ", ",") in " ".join(both.split())
     # A run that has grown since is another run, too.
     rows = rows_of(folder / "sheet.csv")
     write(folder / "sheet.csv", [row | {"run_replies": "60"} for row in rows])

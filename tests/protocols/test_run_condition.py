@@ -76,6 +76,8 @@ def test_a_condition_in_words() -> None:
     emptied = ("transmission_principle", "sender", "recipient")
     assert replace(whole, ablation=emptied).text == "binary, context emptied"
     assert RunCondition("m", "respond", "system", card="c").text == "respond, system, card c"
+    past = RunCondition("m", "respond", "system", sampling="transcripts")
+    assert past.text == "respond, transcripts"
 
 
 def test_what_nobody_here_knows_stays_among_the_settings() -> None:

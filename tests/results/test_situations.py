@@ -176,10 +176,17 @@ SINGLE = (
         ("agrees with itself in 0 of 100 repeats",),
     ),
     Situation(
+        "past conversations, two of a case",
+        lambda: flipping().with_columns(variant=pl.lit("transcripts")),
+        "no better than chance",
+        ("160 of 160 read.",),
+        ("agrees with itself",),
+    ),
+    Situation(
         "the authors' framing",
         framing,
         "over-cautious",
-        ("changes in 100 of 100 where people don't", "it follows the framing, not people"),
+        ("changes in 100 of 100 where people don't, so it follows the framing, not people;",),
     ),
     Situation(
         "safe cases alone",
@@ -290,7 +297,7 @@ SINGLE = (
         "provisional grader",
         lambda: replies(30, 10, graded_by="rules"),
         "makes both mistakes",
-        ("Provisional: Makes both mistakes",),
+        ("Provisional. Makes both mistakes",),
     ),
 )
 

@@ -89,6 +89,8 @@ def test_only_what_both_answered() -> None:
     b = unread(b.filter(pl.col("query_id") != "q00007"), pl.col("query_id") == "q00003")
     honest, reference = (rest_of(cw.compare(a, b, unparsed=one)) for one in ("honest", "reference"))
     assert (honest["n"], honest["left_out"], reference["n"]) == (36, 6, 38)
+    lone = "Without an answered, labelled counterpart: 4 judgements before, 2 after."
+    assert lone in " ".join(str(cw.compare(a, b, unparsed="honest")).split())
     # Numbers are compared where both have one.
     lacking = pl.col("query_id") < "q00010"
     c = a.with_columns(p_safe=pl.when(lacking).then(None).otherwise("p_safe"))

@@ -135,7 +135,9 @@ class RunCondition(Mapping[str, str | None]):
     def text(self) -> str:
         """The condition in few words: ``score``, ``probability, none``, ``binary, without x``."""
         parts = [self.protocol or "?"]
-        if self.delivery not in (None, Delivery.JUDGE):
+        # Of past conversations, nothing is known of a system message.
+        default = Delivery.SYSTEM if self.sampling == TRANSCRIPTS else Delivery.JUDGE
+        if self.delivery not in (None, default):
             parts.append(str(self.delivery))
         if self.ablation:
             whole = set(GROUPS) <= set(self.ablation)

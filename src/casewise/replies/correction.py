@@ -69,7 +69,8 @@ def correct_rates(
 
     Args:
         runs: All rows of one condition, or of several; each case is labelled as the first labels
-            it. Where people labelled replies of some only, none is corrected.
+            it: one, or the two of a comparison. Where people labelled replies of some only, none
+            is corrected.
         rule: Rule that makes the labels of cases.
         scoring: Rules by which replies are scored against them.
         checks: The labelled replies.
@@ -81,7 +82,13 @@ def correct_rates(
     status = replied.otherwise("status").alias("status")
     whole, whole_truth = _shared([part.with_columns(status) for part in parts], rule, scoring)
     notes = tuple(line for file in checks for line in file.notes)
-    labelled_parts = [_random_part(rows, checks) for rows in parts]
+    names = [condition.title for condition, _ in runs]
+    if names[1:]:
+        names = [
+            f"the run {when}, {name},"
+            for when, name in zip(("before", "after"), names, strict=True)
+        ]
+    labelled_parts = [_random_part(*run, checks) for run in zip(names, parts, strict=True)]
     why = next((reason for _, reason in labelled_parts if reason), "")
     corrections = []
     for place, (rows, readable) in enumerate(zip(graded, whole, strict=True)):
@@ -118,7 +125,7 @@ def _shared(
 
 
 def _random_part(
-    rows: pl.DataFrame, checks: Sequence[CheckFile]
+    run: str, rows: pl.DataFrame, checks: Sequence[CheckFile]
 ) -> tuple[dict[str, tuple[int, float]], str]:
     """Labelled replies of a run by id: class as a number, and replies that each stands for.
 
@@ -128,11 +135,11 @@ def _random_part(
     sheet = next((file for file in checks if any(reply.id in ids for reply in file.replies)), None)
     if sheet is None:
         names = ", ".join(str(file.path) for file in checks)
-        return {}, f"no reply of the run is labelled in {names}; casewise graders sample draws some"
+        return {}, f"no reply of {run} is labelled in {names}; casewise graders sample draws some"
     labelled = [reply for reply in sheet.replies if reply.id in ids]
     if labelled[0].run_replies != len(ids):
         return {}, (
-            f"the run has {len(ids)} replies that can be drawn, and had {labelled[0].run_replies} "
+            f"{run} has {len(ids)} replies that can be drawn, and had {labelled[0].run_replies} "
             f"when {sheet.path} was drawn"
         )
     scale = sheet.scale_up

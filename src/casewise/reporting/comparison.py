@@ -128,8 +128,12 @@ def _lines(compared: Comparison) -> Iterator[str]:
     yield rules_remark(compared.scores)
     yield from correction_notes(filter(None, (score.correction for score in compared.scores)))
     yield from run_warnings(compared.scores)
-    if compared.left_out:
-        yield f"{compared.left_out} judgements have no answered, labelled counterpart."
+    if any(compared.unmatched):
+        before_n, after_n = compared.unmatched
+        yield (
+            f"Without an answered, labelled counterpart: {plural(before_n, 'judgement')} before, "
+            f"{after_n} after."
+        )
     # Those that rank contexts have no verdicts that could be right.
     if family_of(before.protocol) is not Family.PAIRS:
         yield compared.counts

@@ -138,8 +138,8 @@ class Comparison:
     differences: tuple[Difference, ...]
     """Of every measure; where people labelled replies of both runs, of the corrected rates."""
     changed: tuple[Change, ...]
-    left_out: int
-    """Judgements of either run without a counterpart, an answer or a label."""
+    unmatched: tuple[int, int]
+    """Judgements of each run without an answered, labelled counterpart."""
     relabelled: int = 0
     """Cases whose label differs between the two runs."""
     own_score: Score | None = None
@@ -331,7 +331,7 @@ def _compare(
             if name in change
         ),
         changed=_changed(rows, rule, scoring),
-        left_out=len(before.rows) + len(after.rows) - 2 * first.n,
+        unmatched=(len(before.rows) - first.n, len(after.rows) - first.n),
         relabelled=relabelled,
         own_score=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
         places=(before.place, after.place),
@@ -424,9 +424,8 @@ class Comparisons(Result[Comparison]):
             ],
             "comparisons": [
                 {
-                    **json_fields(
-                        comparison, "before", "after", "labels", "n", "left_out", "relabelled"
-                    ),
+                    **json_fields(comparison, "before", "after", "labels", "n", "relabelled"),
+                    "left_out": sum(comparison.unmatched),
                     PROVISIONAL: any(score.is_provisional for score in comparison.scores),
                     "notes": list(filter(None, [rules_remark(comparison.scores)])),
                     "changed": list(map(asdict, comparison.changed)),

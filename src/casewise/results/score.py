@@ -36,7 +36,7 @@ from casewise.measures import (
     labelled_rows,
     make_answers,
 )
-from casewise.protocols import LOW_MASS, RunCondition
+from casewise.protocols import LOW_MASS, TRANSCRIPTS, RunCondition
 from casewise.replies import (
     PROVISIONAL,
     CheckFile,
@@ -219,7 +219,12 @@ class Score(ResultView):
 
     @cached_property
     def self_agreement(self) -> float:
-        """Share of pairs of repeats that agree, of each case; their mean. NaN without repeats."""
+        """Share of pairs of repeats that agree, of each case; their mean. NaN without repeats.
+
+        Past conversations of one case are by different users: no repeats.
+        """
+        if self.condition.sampling == TRANSCRIPTS:
+            return math.nan
         answer, n = pl.coalesce("verdict", "response_class").alias("said"), pl.col("len")
         alike = self.labelled.filter(status="ok").group_by("case_id", answer).len()
         share = (n * (n - 1)).sum() / (n.sum() * (n.sum() - 1))

@@ -352,9 +352,9 @@ class Verdict:
         sentence = self._name_and_sentence[1]
         lead = ""
         if self.score.is_provisional:
-            lead = f"{PROVISIONAL.capitalize()}: "
+            lead = f"{PROVISIONAL.capitalize()}. "
         elif self.score.is_corrected:
-            lead = "Corrected by people's labels of a part of the replies: "
+            lead = "Corrected by people's labels of a part of the replies. "
         if self.comparison and (own_score := self.comparison.own_score):
             lead = (
                 f"The labels of {self.comparison.relabelled} of {self.score.cases} cases differ; "
@@ -598,18 +598,14 @@ labels on both sides, as no NaN is above or below anything."""
 
 
 def _read(verdict: Verdict, lead: str, holds: Callable[[FiveShares], bool]) -> str:
-    """A reading's sentence: both counts of pairs, both mistakes, and whether the counts differ."""
+    """A reading's sentence: both counts of pairs, whether they differ, and both mistakes."""
     shares = verdict.shares
     if not holds(shares):
         return ""
     *_, most = square_and_add(shares.follows[:3], shares.false_changes[:3])
-    framing = (
-        f"; it changes at most {points(max(most, 0))} points more where people do: it follows the "
-        "framing, not people"
-        if most < FRAMING
-        else ""
-    )
-    return first_upper(f"{lead}{_following(verdict)}; {_mistakes(verdict)}{framing}.")
+    whom = wording(verdict.score).whom
+    framing = f", so it follows the framing, not {whom}" if most < FRAMING else ""
+    return first_upper(f"{lead}{_following(verdict)}{framing}; {_mistakes(verdict)}.")
 
 
 FINDINGS |= {
@@ -736,7 +732,8 @@ def pinned_rows(
     rows: dict[str, list[float]] = {}
     if shuffled:
         means = [sum(column) / len(column) for column in zip(*shuffled, strict=True)]
-        rows["verdicts shuffled"] = means
+        several = f", mean of {len(shuffled)} runs" if shuffled[1:] else ""
+        rows[f"verdicts shuffled{several}"] = means
     for name, title in PINNED.items():
         scores = [
             baseline for baseline in baselines if baseline.condition.model == f"baseline:{name}"
