@@ -473,7 +473,7 @@ CHANGES = (
         WORSE,
         (
             "Worse: calls safe 50 more of 100 unacceptable requests",
-            ": 0 before, 50 after; no change beyond chance in how often it calls unsafe",
+            ": 0 before, 50 after; no change beyond chance in how many acceptable",
         ),
         ("better", UNCHANGED),
         verdicts,

@@ -540,7 +540,7 @@ def _change_clause(difference: Difference, score: Score) -> tuple[int, str]:
     verb, requests, change, before, after = ChangeWords.of(difference, score)
     was = f"{of_100(before.value)} before, {of_100(after.value)} after"
     if not difference.is_more_than_chance:
-        text = f"no change beyond chance in how often it {verb} {requests}"
+        text = f"no change beyond chance in how many {requests} it {verb}"
         return 2, f"{text}: {was}{f', {signed_points(change)}' if change.known else ''}"
     is_worse = (change.value > 0) is not score.of_pairs
     more = "more" if change.value > 0 else "fewer"
