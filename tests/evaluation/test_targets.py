@@ -263,11 +263,13 @@ def test_a_context_reaches_a_bot_by_its_deployer_alone(cli: Cli, tmp_path: Path)
         body |= {"text": "{query} {context.sender}"}
         target = write_channels(tmp_path, server, url=f"{server.root}/chat", body=body)
         options = ("--cases", "channels.yaml", "--limit", "1")
-        noted = "{context} is left empty under --delivery none; --delivery system fills it"
-        assert noted in run(cli, target, *options, "--delivery", "none")
-        assert "left empty" not in run(cli, target, *options)
-    (_, _, without), (_, _, told_of) = server.asked
-    bare, sent = server.requests
+        noted = f"note: {target}: every request goes without {{context}}, {{context.recipient"
+        assert run(cli, target, *options, "--delivery", "none").startswith(noted)
+        assert "goes without" not in run(cli, target, *options)
+        checked = cli("target", "check", target).stderr
+    (_, _, without), (_, _, told_of), _ = server.asked
+    bare, sent, _ = server.requests
+    assert "{context.sender} left out: a check has no case." in checked
     query = sent["m"][0]["content"]
     assert ("x-verified" in without, told_of["x-verified"]) == (False, str(sent["is"]).lower())
     assert bare == {"m": [{"role": "user", "content": query}], "text": f"{query} "}
@@ -289,9 +291,15 @@ def test_a_case_that_does_not_fit_is_never_sent(cli: Cli, tmp_path: Path) -> Non
             ({}, (*options, "--delivery", "none"), "{context.sender.channel} stands in the url"),
             ({}, (*options, "--ablate", "sender"), "{context.sender.channel} stands in the url"),
             ({"url": f"{server.root}/chat", "headers": {}}, card, "no place for the system"),
+            ({}, card, "case has {context.recipient.verified}: did you mean 'context.recipient.ty"),
+            ({}, card, "sender_purpose; or use a target without {context...}"),
         ):
             target = write_channels(tmp_path, server, **changed)
             assert message in run(cli, target, *given, status=2)
+        turns = [{"role": "user", "content": "q"}, {"role": "assistant", "content": ANSWER}]
+        (tmp_path / "talks.jsonl").write_text(json.dumps({"messages": turns}))
+        done = cli("replay", "talks.jsonl", "--model", write_channels(tmp_path, server))
+        assert "as nothing has a context: use a target without {context...}" in done.stderr
         assert not server.requests
 
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from casewise.cli._console import Format, FormatOption, err, print_as
+from casewise.cli._console import Format, FormatOption, err, note, print_as
 from casewise.cli._options import argument, option
+from casewise.files import quoted
 from casewise.sheets import Column, Row, Sheet, Table, page
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ def check(
     with err().status("waiting for the bot"):
         result = check_target(target, message)
     print_as(format, _sheet(result))
+    if result.left_out:
+        note(
+            f"{result.left_out} left out: a check has no case. To send some: casewise run "
+            f"--model {quoted(target)} --protocol respond --limit 2 --cases FILE"
+        )
     if result.problem is not None:
         err().print(f"no reply was read: {result.problem}", markup=False)
         raise typer.Exit(UNREAD)

@@ -39,6 +39,7 @@ from casewise.models.patience import (
     why_unconnected,
 )
 from casewise.models.target import Target, load_target
+from casewise.models.target_file import TargetFile, in_braces
 from casewise.models.target_http import TargetExchange
 
 Result = TypeVar("Result")
@@ -217,6 +218,14 @@ class TargetCheck:
     problem: str | None
     """Reason why there is no answer."""
     seconds: float
+
+    @property
+    def left_out(self) -> str:
+        """Placeholders that the request went without, for want of a case."""
+        spec = self.target.spec
+        if not isinstance(spec, TargetFile) or self.exchange is None or not self.exchange.url:
+            return ""
+        return in_braces(sorted(spec.context_parts | spec.places & {"category"}))
 
 
 def check_target(reference: str, message: str) -> TargetCheck:

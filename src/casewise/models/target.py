@@ -122,15 +122,17 @@ class Target:
         for context in contexts if wanted else ():
             known |= dict.fromkeys(_places_in(context, "context"))
         for name in sorted(wanted - known.keys()):
-            raise UsageError(f"{self.given}: no case has {{{name}}}: {choose_from(name, known)}")
+            why = f": {choose_from(name, known)}; or" if known else ", as nothing has a context:"
+            remedy = f"{why} use a target without {{context...}}"
+            raise UsageError(f"{self.given}: no case has {{{name}}}{remedy}")
         problems = [map(spec.unfit, cases), map(spec.unsent, conversations)]
         if problem := next(filter(None, chain(*problems)), None):
             raise UsageError(f"{self.given}: {problem}")
 
     @property
-    def tells_context(self) -> bool:
-        """Tell whether requests hold the context of a case by themselves."""
-        return isinstance(self.spec, TargetFile) and bool(self.spec.context_parts)
+    def context_parts(self) -> list[str]:
+        """Placeholders by which requests hold the context of a case, or parts of it, themselves."""
+        return sorted(self.spec.context_parts) if isinstance(self.spec, TargetFile) else []
 
 
 def load_target(reference: str, folder: Path | str | None = None) -> Target:

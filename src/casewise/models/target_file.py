@@ -7,7 +7,7 @@ which are read when a request is sent.
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -47,6 +47,12 @@ PLACES = {
 }
 """Placeholders for parts of a request in a template: each name in braces."""
 
+
+def in_braces(names: Iterable[str]) -> str:
+    """Placeholders as they stand in the file."""
+    return ", ".join(f"{{{name}}}" for name in names)
+
+
 _CASE = ("query", "context", "category")
 _ANYWHERE = (*_CASE, "session", "model")
 _ENV = "env:"
@@ -54,7 +60,7 @@ BY_NAME = re.compile(r"\{\{|\}\}|\{((?:env:)?[A-Za-z_]\w*(?:\.[^{}.\n]+)*)\}")
 """A brace that means itself, or a placeholder by its name."""
 _PLACEHOLDER = re.compile(BY_NAME.pattern + r"|\{\s*[\w$@][^{}\n]*\}?")
 """The same, or what looks like a placeholder and is none."""
-_EXPECTED = ", ".join(f"{{{name}}}" for name in PLACES) + " or {env:NAME}"
+_EXPECTED = f"{in_braces(PLACES)} or {{env:NAME}}"
 
 
 def value_of(values: Mapping[str, Any], name: str) -> Any:
@@ -203,7 +209,7 @@ class TargetFile(Strict):
                 raise fault("a placeholder can't stand in a name", *place, expected="a value")
             stray = [name for name in _names(text) if name.split(".")[0] not in _ANYWHERE]
             if stray and place[0] in ("url", "headers"):
-                anywhere = ", ".join(f"{{{name}}}" for name in (*_ANYWHERE, "context.PATH"))
+                anywhere = in_braces((*_ANYWHERE, "context.PATH"))
                 expected = f"{anywhere} or {{env:NAME}} there; the rest in the body"
                 raise fault(f"{{{stray[0]}}} can't stand here", *place, expected=expected)
         if not self.places & {"messages", "text", "last"}:
@@ -273,7 +279,7 @@ class TargetFile(Strict):
                 if place[0] == "url" and not value.strip("."):
                     return (
                         f"{{{name}}} stands in the url, and has no value (a context is sent under "
-                        "--delivery system alone; for a check: casewise run --limit 2)"
+                        "--delivery system alone; for a check: casewise run --limit 2 --cases FILE)"
                     )
                 if place[0] == "headers" and not (value.isascii() and value.isprintable()):
                     return (

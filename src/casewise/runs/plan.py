@@ -25,6 +25,7 @@ from casewise.models.keys import refuse_password, refuse_secret
 from casewise.models.open import known_prices
 from casewise.models.patience import BATCH_NOTE, Prices, check_batches
 from casewise.models.target import load_target, open_again
+from casewise.models.target_file import in_braces
 from casewise.options import (
     ConditionOptions,
     Option,
@@ -322,10 +323,10 @@ class Cell:
         notes = [*self.condition.notes, *([BATCH_NOTE] if self.request.batch else [])]
         if self.is_target and self.condition.has_contexts and not self.condition.tells_context:
             target = open_again(self.request.model_arg)
-            if target.tells_context:
+            if parts := target.context_parts:
                 notes.append(
-                    f"{target.given}: {{context}} is left empty under --delivery "
-                    f"{self.condition.delivery}; --delivery system fills it"
+                    f"{target.given}: every request goes without {in_braces(parts)} under "
+                    f"--delivery {self.condition.delivery}; --delivery system fills this"
                 )
         return tuple(notes)
 
@@ -449,7 +450,7 @@ def _fit_to_target(
         UsageError: Something would reach it only in part.
     """
     target = open_again(run.model_arg)
-    if target.tells_context:
+    if target.context_parts:
         condition = condition.undescribed
     system = ["system"] if draw.system else []
     contexts = (case.context.root for case in condition.data.cases if case.context is not None)

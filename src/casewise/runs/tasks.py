@@ -89,7 +89,7 @@ def _settle(
     protocol = condition.protocol
     if protocol.acts is not acts:
         raise UsageError(f"protocol {protocol} is the task casewise/{protocol.task}")
-    if acts and isinstance(api := get_model().api, TargetModel) and api.target.tells_context:
+    if acts and isinstance(api := get_model().api, TargetModel) and api.target.context_parts:
         condition = condition.undescribed
     model = "" if run.sampling == Sampling.GREEDY else str(get_model())
     return run, condition, make_draw(run, model)
