@@ -128,7 +128,7 @@ def test_a_larger_limit_asks_only_the_rest(cli: Cli, tmp_path: Path) -> None:
         done = cli(*options, "--cases", "moved/ours.jsonl", env=env)
         assert f"going on: 3 of {CASES} were judged before" in done.stderr
         assert f"{CASES} requests, " in done.stderr
-        assert "at unknown prices: all estimated" in done.stderr
+        assert "tokens out, prices unknown" in done.stderr
         assert len(server.requests) == CASES
         less = cli(*options, "--cases", "moved/ours.jsonl", "--limit", "2", env=env)
         assert "going on: 2 of 2 were judged before" in less.stderr

@@ -124,8 +124,8 @@ def _note_plan(plan: "Plan", folder: Path) -> None:
         f"{', '.join(models)} on {', '.join(data)}: {plural(plan.judgements, 'judgement')} "
         f"({', '.join(protocols)}); logs in {address_of(folder)}"
     )
-    cost = "at unknown prices" if dollars is None else money(dollars, "$")
+    cost = "prices unknown" if dollars is None else money(dollars, "$")
     note(
-        f"{plural(requests, 'request')}, {count(tokens_in)} tokens in and {count(tokens_out)} out, "
-        f"{cost}: all estimated"
+        f"estimate: {plural(requests, 'request')}, {count(tokens_in)} tokens in, "
+        f"{count(tokens_out)} tokens out, {cost}"
     )
