@@ -203,7 +203,7 @@ class Description(DetailedResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One row: the figures of ``casewise describe --format json``, names joined by dots."""
-        return [dict(_flat(self._record()))]
+        return [dict(_flatten(self._record()))]
 
 
 class Audit(DetailedResult):
@@ -235,10 +235,10 @@ class Power(DetailedResult):
         return [answer | inputs for answer in record["answers"]]
 
 
-def _flat(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in record.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{place}{name}.")
+            yield from _flatten(value, f"{place}{name}.")
         else:
             yield f"{place}{name}", value
 

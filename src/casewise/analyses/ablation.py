@@ -25,7 +25,7 @@ def ablation(scores: Scores) -> Analysis:
         "Change when parts of the context are removed",
         "What is lost when a part of the context is removed?",
         [
-            changed_line(scores, whole, run, _removed(run[0]))
+            changed_line(scores, whole, run, _removed_parts(run[0]))
             for whole, shortened in changed_runs(scores, "ablation")
             for run in shortened
         ],
@@ -42,7 +42,7 @@ def changed_line(scores: Scores, whole: Run, changed: Run, part: str) -> Line:
     return Line(whole[0], part, after.n, differences(before, after))
 
 
-def _removed(condition: RunCondition) -> str:
+def _removed_parts(condition: RunCondition) -> str:
     """What was removed, in words."""
     text = RunCondition(ablation=condition.ablation).text
     return text.partition(", ")[2].removeprefix("without ").replace("_", " ")

@@ -31,13 +31,13 @@ def calibration(scores: Scores) -> Analysis:
         "calibration",
         "Recalibrated on held-out queries",
         "Would recalibration help?",
-        [line for run in judged for line in _recalibrated(run, scores)],
+        [line for run in judged for line in _recalibrated_lines(run, scores)],
         "Each query's probabilities are recalibrated by a fit to other queries. A temperature "
         "above 1: the model was too sure.",
     )
 
 
-def _recalibrated(run: Run, scores: Scores) -> list[Line]:
+def _recalibrated_lines(run: Run, scores: Scores) -> list[Line]:
     (read,) = common_answers(scores, [run])
     answers = read.only(~np.isnan(read.p_safe))
     folds = grouped_folds(answers.clusters.index, FOLDS, scores.seed)
@@ -47,13 +47,13 @@ def _recalibrated(run: Run, scores: Scores) -> list[Line]:
     mean = sum(fitted.temperatures) / len(fitted.temperatures)
     parts = {
         "as it is": measure(answers, CALIBRATED),
-        f"temperature {number(mean, 2)}": _measured(answers, fitted.temperature),
-        "isotonic": _without_intervals(_measured(answers, fitted.isotonic)),
+        f"temperature {number(mean, 2)}": _measure_with(answers, fitted.temperature),
+        "isotonic": _without_intervals(_measure_with(answers, fitted.isotonic)),
     }
     return [Line(run[0], part, len(answers.read), figures) for part, figures in parts.items()]
 
 
-def _measured(answers: Answers, p_safe: FloatArray) -> dict[str, Estimate]:
+def _measure_with(answers: Answers, p_safe: FloatArray) -> dict[str, Estimate]:
     """Measures of the answers with other probabilities."""
     verdict = (p_safe > 0.5).astype(np.float64)
     return measure(replace(answers, p_safe=p_safe, verdict=verdict), CALIBRATED)

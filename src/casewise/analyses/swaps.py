@@ -97,7 +97,7 @@ def explanations(scores: Scores) -> Analysis:
             if len(run[0].ablation) == 1 and run[0].ablation[0] not in GROUPS
         ]
         if points and len(rows := pl.concat(points)):
-            lines += _moved(whole, rows)
+            lines += _movement_lines(whole, rows)
     return Analysis(
         "explanations",
         "Removed parameters by whether the explanation names them",
@@ -139,7 +139,7 @@ def _holds(column: str, name: str) -> pl.Expr:
     )
 
 
-def _moved(whole: Run, rows: pl.DataFrame) -> Iterator[Line]:
+def _movement_lines(whole: Run, rows: pl.DataFrame) -> Iterator[Line]:
     """Changes by parameters that explanations name, by the others, and their difference."""
     clusters = number_clusters(rows["query"].to_numpy().astype(str))
     moved: FloatArray = rows["moved"].to_numpy()

@@ -50,10 +50,10 @@ def write_any_character() -> None:
 def _degrade(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(map(_near, error.object[error.start : error.end])), error.end
+    return "".join(map(_near_characters, error.object[error.start : error.end])), error.end
 
 
-def _near(character: str) -> str:
+def _near_characters(character: str) -> str:
     """What is near to a character: of a table's lines, of bars, of letters with accents."""
     if "\u2500" <= character <= "\u259f":
         return _NEAR.get(character, "-" if character <= "\u257f" else "#")
@@ -65,7 +65,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 """Characters that move a terminal's cursor, colour it, or turn its lines round."""
 
 
-def _shown(text: str) -> str:
+def _without_controls(text: str) -> str:
     """Text whose control characters are named by their numbers, as JSON names them."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -75,7 +75,7 @@ class _Console(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print objects, and texts without control characters."""
-        shown = (_shown(item) if isinstance(item, str) else item for item in objects)
+        shown = (_without_controls(item) if isinstance(item, str) else item for item in objects)
         super().print(*shown, **options)
 
     def on_broken_pipe(self) -> None:
@@ -125,7 +125,7 @@ def write_out(text: str) -> None:
 
     Where the encoding lacks a character, JSON names it by its number, so that nothing is lost.
     """
-    text = _shown(text)
+    text = _without_controls(text)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

@@ -87,7 +87,7 @@ def import_(
             f"{source}: is a file of cases already: give it to the commands as it is, without "
             "an import"
         )
-    mapping = case_files.load_mapping(map or _drafted(source, answer or ()))
+    mapping = case_files.load_mapping(map or _drafted_keys(source, answer or ()))
     with working("reading the rows"):
         imported = case_files.import_cases(source, mapping)
     if any(is_same_file(to, file) for file in imported.files):
@@ -103,7 +103,7 @@ def import_(
     note(f"{to}: {plural(len(imported.cases), 'case')} (hash {hash})")
 
 
-def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
+def _drafted_keys(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
     """Keys of the mapping that is drafted from a table.
 
     Raises:
@@ -112,7 +112,7 @@ def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
     with working("reading the rows"):
         draft = case_files.draft_mapping(source, answers=answers)
     for question in draft.questions:
-        note(f"open: {_with_answers(question)}")
+        note(f"open: {_question_line(question)}")
     if draft.questions:
         is_answered = any(question.answers for question in draft.questions)
         how = "give --answer ANSWER" if is_answered else "edit the mapping that --draft writes"
@@ -124,7 +124,7 @@ def _drafted(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
     return draft.mapping
 
 
-def _with_answers(question: case_files.Question) -> str:
+def _question_line(question: case_files.Question) -> str:
     listed = " | ".join(question.answers[:SHOWN])
     return f"{question.text} [{listed}]" if listed else question.text
 
@@ -136,7 +136,7 @@ def _draft(source: Path, map: str | None, to: Path | None, answers: Sequence[str
         raise UsageError(f"{to}: a mapping is a .yaml file")
     with working("reading the rows"):
         draft = case_files.draft_mapping(source, answers=answers)
-    note_all(f"open: {_with_answers(question)}" for question in draft.questions)
+    note_all(f"open: {_question_line(question)}" for question in draft.questions)
     if to is None:
         write_out(draft.text)
         return

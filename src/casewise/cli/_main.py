@@ -353,14 +353,14 @@ def main() -> None:
     except Exception as error:
         text = _message(error)
         if text is None:
-            print(_fault(error), file=sys.stderr)
+            print(_fault_report(error), file=sys.stderr)
             sys.exit(1)
         if text:
             _say_error(text)
         sys.exit(BAD_INPUT)
 
 
-def _fault(error: BaseException) -> str:
+def _fault_report(error: BaseException) -> str:
     """Traceback of a fault of ours, and of what it was raised from, the first cause first.
 
     Messages are left out: they may quote what was asked, or a key.
@@ -382,14 +382,14 @@ def _message(error: Exception) -> str | None:
         case CasewiseError():
             return str(error)
         case ImportError():
-            return _lacking(error)
+            return _package_message(error)
         case OSError():
             return f"{error.filename or 'input or output'}: {error.strerror or error}"
     # What Typer found wrong with options: of no public class, but with a text and a context.
-    return _mistake(error) if hasattr(error, "format_message") else None
+    return _option_message(error) if hasattr(error, "format_message") else None
 
 
-def _lacking(error: ImportError) -> str | None:
+def _package_message(error: ImportError) -> str | None:
     """Message on another distribution that is not there; None where one of ours is broken."""
     package = (error.name or "").partition(".")[0]
     if package in ("", "casewise", "casewise_study"):
@@ -400,7 +400,7 @@ def _lacking(error: ImportError) -> str | None:
     )
 
 
-def _mistake(error: Any) -> str:
+def _option_message(error: Any) -> str:
     """Message on mistaken options; empty after help."""
     command = getattr(getattr(error, "ctx", None), "command_path", "casewise")
     text: str = error.format_message().replace("Value error, ", "")

@@ -140,7 +140,7 @@ def report(
 
     casewise report logs/ --reveal --out everything/
     """
-    wanted = _wanted(out)
+    wanted = _output_files(out)
     if compare:
         parts = {str(path): read_judgements([path], texts=True) for path in dict.fromkeys(paths)}
     else:
@@ -166,7 +166,7 @@ def report(
         note(f"{path}: {plural(runs, 'run')}, {plural(judged, 'case')}")
 
 
-def _wanted(out: Path) -> list[Path]:
+def _output_files(out: Path) -> list[Path]:
     """The files to write: the one that is named, or both kinds into a folder."""
     suffix = out.suffix.lower()
     if suffix in (".html", ".htm", ".md"):

@@ -62,7 +62,7 @@ def _sheet(result: "TargetCheck") -> Sheet:
 
 def _table(result: "TargetCheck") -> Table:
     rows = [
-        Row([part, name.replace("_", " "), _shown(value)])
+        Row([part, name.replace("_", " "), _cell_text(value)])
         for part, values in _parts(result).items()
         for name, value in values.items()
     ]
@@ -70,7 +70,7 @@ def _table(result: "TargetCheck") -> Table:
     return Table([Column(""), Column(""), Column("")], rows, title)
 
 
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(value) if isinstance(value, list) else str(value)

@@ -28,7 +28,7 @@ from casewise.statistics import UNDEFINED, Estimate, ratio
 
 def is_about(rule: GateRule, condition: RunCondition) -> bool:
     """Tell whether a rule is about a condition."""
-    return all(_is_one_of(condition[column], rule.values(column)) for column in rule.where)
+    return all(_matches_any(condition[column], rule.values(column)) for column in rule.where)
 
 
 def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]:
@@ -173,7 +173,7 @@ def _coverage(state: RunState) -> Estimate:
     return Estimate(ratio(state.statuses.get("ok", 0), state.planned), np.zeros(1))
 
 
-def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
+def _matches_any(value: str | None, wanted: Sequence[str | None]) -> bool:
     if value is None:
         return None in wanted
     return any(pattern is not None and fnmatchcase(value, pattern) for pattern in wanted)
@@ -186,7 +186,7 @@ def _no_match(
     missed = (
         name
         for name in rule.where
-        if not any(_is_one_of(condition[name], rule.values(name)) for condition in run_conditions)
+        if not any(_matches_any(condition[name], rule.values(name)) for condition in run_conditions)
     )
     name = next(missed, next(iter(rule.where)))
     values = sorted(

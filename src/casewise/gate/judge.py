@@ -42,16 +42,16 @@ def judge(rule: GateRule, figures: Figures) -> tuple[GateVerdict, Bounds]:
     if not math.isfinite(figure.value):
         return GateVerdict.UNDECIDED, _NONE
     if rule.level is None or figure.reason == BY_DESIGN:
-        is_met = rule.good * (figure.value - rule.bar) >= -_ROUND_OFF
+        is_met = rule.sign * (figure.value - rule.threshold) >= -_ROUND_OFF
         return GateVerdict.PASS if is_met else GateVerdict.FAIL, _NONE
     bounds = bounds_of(rule, figure, rule.level)
     # Turned so that higher is what the rule wants.
-    low, high = (bounds.low, bounds.high) if rule.good == 1 else (-bounds.high, -bounds.low)
-    bar = rule.good * rule.bar
-    if low >= bar - _ROUND_OFF:
+    low, high = (bounds.low, bounds.high) if rule.sign == 1 else (-bounds.high, -bounds.low)
+    threshold = rule.sign * rule.threshold
+    if low >= threshold - _ROUND_OFF:
         return GateVerdict.PASS, bounds
     # Against a baseline, any worsening that is shown fails unless it is shown to be small.
-    contrary = high < (0.0 if rule.compares else bar)
+    contrary = high < (0.0 if rule.compares else threshold)
     return GateVerdict.FAIL if contrary else GateVerdict.UNDECIDED, bounds
 
 
@@ -285,9 +285,9 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
             continue
         is_open = any(state.is_broken for state in states)
         if unsettled is runs and name in runs[0].bounds:
-            worst = runs[-1].bounds[name][rule.good < 0]
-            worst -= runs[0].bounds[name][rule.good > 0] if rule.compares else 0
-            is_open |= rule.good * (worst - rule.bar) < 0
+            worst = runs[-1].bounds[name][rule.sign < 0]
+            worst -= runs[0].bounds[name][rule.sign > 0] if rule.compares else 0
+            is_open |= rule.sign * (worst - rule.threshold) < 0
         if is_open:
             text = f"answers that were not read could decide {name}: ask for them again."
             yield Missing(row.run.name, "answers", f"{row.run.name}: {text}")

@@ -154,7 +154,7 @@ class GateRow:
     @property
     def _is_inside_margin(self) -> bool:
         """Tell whether the change itself is no larger than the margin; its bound may be."""
-        inside = self.rule.good * (self.change - self.rule.bar) >= 0
+        inside = self.rule.sign * (self.change - self.rule.threshold) >= 0
         return self.rule.compares and self.has_bounds and inside
 
     @property

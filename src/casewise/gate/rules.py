@@ -95,16 +95,16 @@ class GateRule(BaseModel):
         return self.demand is Demand.WORSE_BY_AT_MOST
 
     @property
-    def good(self) -> int:
+    def sign(self) -> int:
         """1 where a higher figure is what the rule wants, -1 where a lower one is."""
         if self.compares:
             return -1 if self.measure.better is Better.LOWER else 1
         return 1 if self.demand is Demand.AT_LEAST else -1
 
     @property
-    def bar(self) -> float:
-        """Bar that the figure must not be on the wrong side of."""
-        return -self.good * self.limit if self.compares else self.limit
+    def threshold(self) -> float:
+        """Value that the figure must not be on the wrong side of."""
+        return -self.sign * self.limit if self.compares else self.limit
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -111,7 +111,7 @@ def draw_replies(
         DrawnReply(
             label="",
             query=cases[row["case_id"]].query,
-            context="\n".join(_earlier(row, cases, answers)).strip(),
+            context="\n".join(_earlier_messages(row, cases, answers)).strip(),
             reply=row["answer"],
             id=ids[at],
             place=place,
@@ -178,7 +178,7 @@ def _key(row: Mapping[str, Any], case_id: str = "") -> tuple[Any, ...]:
     return (*run, case_id or row["case_id"])
 
 
-def _earlier(
+def _earlier_messages(
     row: Mapping[str, Any], cases: Mapping[str, Case], answers: Mapping[tuple[Any, ...], str]
 ) -> list[str]:
     """Messages before a reply in the same conversation, those of a script's turns among them."""

@@ -53,9 +53,9 @@ def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[P
     yield from (Word(sentence, min(tones)) if tones else sentence, "")
     title = f"{plural(compared.n, 'judgement')} in common (labels: {compared.labels})"
     if verdict.figures and not whole:
-        yield _in_short(verdict.figures, title)
+        yield _summary_table(verdict.figures, title)
     else:
-        yield _whole(compared.differences, title)
+        yield _measures_table(compared.differences, title)
     if compared.failures:
         yield cases_table(compared.failures[:CASES], "Newly wrong")
     yield from filter(None, _lines(compared))
@@ -72,7 +72,7 @@ def _page_command(compared: Comparison) -> str:
     return f"casewise report {paths} --compare{force} --reveal --out what-changed.html"
 
 
-def _in_short(shown: tuple[Figure, ...], title: str) -> Table:
+def _summary_table(shown: tuple[Figure, ...], title: str) -> Table:
     """The four figures before and after, their changes, and the direction of each."""
     columns = [Column(name) for name in ("", "before", "after", "change", "")]
     note = (
@@ -94,7 +94,7 @@ def _direction(figure: Figure) -> Word | str:
     return Word(f"{arrow} {words[figure.tone]}", figure.tone) if figure.is_real else arrow
 
 
-def _whole(differences: tuple[Difference, ...], title: str) -> Table:
+def _measures_table(differences: tuple[Difference, ...], title: str) -> Table:
     """Every measure; why some have no interval stands below."""
     columns = [
         *(Column(""), *figures(Kind.NUMBER, "before", "after"), Column("change", Kind.CHANGE)),

@@ -84,8 +84,8 @@ def description_sheet(description: Description) -> Sheet:
 
 def _description(description: Description) -> Iterator[Part]:
     yield from (
-        *_moved(description.context_effect),
-        _opening(description),
+        *_context_movement(description.context_effect),
+        _headline(description),
         *description.shape.sentences(),
     )
     yield from finding_lines(
@@ -98,7 +98,7 @@ def _description(description: Description) -> Iterator[Part]:
         yield from (table for table in tables if table.rows)
 
 
-def _moved(effect: ContextEffect) -> Iterator[str]:
+def _context_movement(effect: ContextEffect) -> Iterator[str]:
     """How far the context moves people, where people voted on both sides."""
     tests, votes = effect.z_tests, effect.votes
     if not all(votes):
@@ -116,7 +116,7 @@ def _moved(effect: ContextEffect) -> Iterator[str]:
         )
 
 
-def _opening(description: Description) -> str:
+def _headline(description: Description) -> str:
     arms = []
     if (
         description.arms["safe"]

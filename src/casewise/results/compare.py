@@ -237,9 +237,9 @@ def find_pairs(
     if alike and not usable:
         a, b = alike[0]
         raise other_data((a.name, a.condition), (b.name, b.condition))
-    same = _sharing(usable, "model", "variant", "prompt_version")
+    same = _pairs_alike(usable, "model", "variant", "prompt_version")
     own = [(a, b) for a, b in same if a.place != b.place]
-    named = _sharing(own) or _sharing(own, "variant", "prompt_version")
+    named = _pairs_alike(own) or _pairs_alike(own, "variant", "prompt_version")
     pairs = named or same or usable
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
@@ -250,7 +250,7 @@ def _family(run: Run) -> Family:
     return family_of(run.condition.protocol)
 
 
-def _sharing(pairs: Sequence[tuple[Run, Run]], *apart: str) -> list[tuple[Run, Run]]:
+def _pairs_alike(pairs: Sequence[tuple[Run, Run]], *apart: str) -> list[tuple[Run, Run]]:
     """Pairs whose conditions differ in these fields alone."""
     return [
         (a, b) for a, b in pairs if a.condition.same_but(*apart) == b.condition.same_but(*apart)
@@ -314,9 +314,9 @@ def _compare(
     scores = correct_scores(scores, checks, [run.rows for run in runs])
     first, second = _with_states(runs, scores)
     change = differences(first, second)
-    is_open = _open(first, second, change)
+    is_open = _open_measures(first, second, change)
     rows = shared_rows([run.rows for run in runs], scoring.unparsed)
-    relabelled = _relabelled(rows, rule, scoring)
+    relabelled = _count_relabelled(rows, rule, scoring)
     return Comparison(
         before=before.name,
         after=after.name,
@@ -330,7 +330,7 @@ def _compare(
             for name in compared_measures()
             if name in change
         ),
-        changed=_changed(rows, rule, scoring),
+        changed=_changes(rows, rule, scoring),
         unmatched=(len(before.rows) - first.n, len(after.rows) - first.n),
         relabelled=relabelled,
         own_score=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
@@ -360,7 +360,7 @@ def _with_states(runs: Sequence[Run], scores: Sequence[Score]) -> Iterator[Score
         )
 
 
-def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
+def _open_measures(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
     """Measures whose finding the unread could turn: counted for one run and against the other."""
     states = [score.state for score in (before, after) if score.state and score.state.unread]
     if before.no_majority or any(state.is_broken for state in states):
@@ -375,14 +375,14 @@ def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Contai
     return {name for name in change if name in turned or (turned and name not in before.bounds)}
 
 
-def _relabelled(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> int:
+def _count_relabelled(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> int:
     """Number of cases in common whose label differs."""
     before, after = (make_labels(label_fields(part), rule, scoring.ties).safe for part in rows)
     differs = ~np.isclose(before, after, equal_nan=True)
     return rows[0]["case_id"].filter(differs).n_unique()
 
 
-def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:
+def _changes(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:
     first, truth = labelled_rows(rows[0], rule, scoring.ties)
     answer = pl.coalesce("verdict", pl.when(pl.col("status") == "ok").then("response_class"))
     notes = label_notes(label_fields(first), truth, rule)

@@ -419,7 +419,7 @@ def first_finding(verdict: Verdict, names: Iterable[str] = ()) -> tuple[str, str
 
 
 @_finding("no verdict: broken")
-def _broken(verdict: Verdict) -> str:
+def _broken_run(verdict: Verdict) -> str:
     states = [score.state for score in verdict.scores]
     if not any(state is not None and state.is_broken for state in states):
         return ""
@@ -445,13 +445,13 @@ def _no_verdict(verdict: Verdict) -> str:
 
 
 @_finding("always says one thing")
-def _always(verdict: Verdict) -> str:
+def _one_answer(verdict: Verdict) -> str:
     share = verdict.share_safe
     if verdict.comparison is not None or not (share >= ALWAYS or share <= 1 - ALWAYS):
         return ""
     says = _ALWAYS_SAYS[verdict.score.acts][share <= 1 - ALWAYS]
     of = of_100(max(share, 1 - share))
-    return f"{says} ({of} of 100 answers): {_following(verdict)}; {_mistakes(verdict)}."
+    return f"{says} ({of} of 100 answers): {_following_clause(verdict)}; {_mistakes(verdict)}."
 
 
 _ALWAYS_SAYS = {
@@ -463,7 +463,7 @@ COULD_TURN = "no verdict: unread answers could decide it"
 
 
 @_finding(COULD_TURN)
-def _turned(verdict: Verdict) -> str:
+def _open_verdict(verdict: Verdict) -> str:
     later = list(FINDINGS)[list(FINDINGS).index(COULD_TURN) + 1 :]
     unread = [score.state.unread if score.state else 0 for score in verdict.scores]
     if verdict.comparison is None:
@@ -484,7 +484,7 @@ def _turned(verdict: Verdict) -> str:
 
 
 @_finding("no better than chance")
-def _chance(verdict: Verdict) -> str:
+def _no_better_than_chance(verdict: Verdict) -> str:
     right, chance = verdict.shares.right, verdict.chance
     # Of corrected rates there is no corrected share of right answers; and where all labels are
     # alike, shuffled verdicts are right as often as any model.
@@ -522,7 +522,7 @@ class ChangeWords(NamedTuple):
 
 
 @_finding("worse or better than before")
-def _changed(verdict: Verdict) -> str:
+def _change_beyond_chance(verdict: Verdict) -> str:
     if not any(change.is_more_than_chance for change in verdict.changes):
         return ""
     # Of a side that no case is of, nothing is known.
@@ -550,7 +550,7 @@ def _change_clause(difference: Difference, score: Score) -> tuple[int, str]:
 
 
 @_finding("no change beyond chance")
-def _unchanged(verdict: Verdict) -> str:
+def _no_change_shown(verdict: Verdict) -> str:
     if verdict.comparison is None:
         return ""
     known = [change for change in verdict.changes if change.has_interval]
@@ -597,7 +597,7 @@ _READINGS: dict[str, tuple[str, Callable[[FiveShares], bool]]] = {
 labels on both sides, as no NaN is above or below anything."""
 
 
-def _read(verdict: Verdict, lead: str, holds: Callable[[FiveShares], bool]) -> str:
+def _reading_sentence(verdict: Verdict, lead: str, holds: Callable[[FiveShares], bool]) -> str:
     """A reading's sentence: both counts of pairs, whether they differ, and both mistakes."""
     shares = verdict.shares
     if not holds(shares):
@@ -605,11 +605,12 @@ def _read(verdict: Verdict, lead: str, holds: Callable[[FiveShares], bool]) -> s
     *_, most = square_and_add(shares.follows[:3], shares.false_changes[:3])
     whom = wording(verdict.score).whom
     framing = f", so it follows the framing, not {whom}" if most < FRAMING else ""
-    return first_upper(f"{lead}{_following(verdict)}{framing}; {_mistakes(verdict)}.")
+    return first_upper(f"{lead}{_following_clause(verdict)}{framing}; {_mistakes(verdict)}.")
 
 
 FINDINGS |= {
-    name: partial(_read, lead=lead, holds=holds) for name, (lead, holds) in _READINGS.items()
+    name: partial(_reading_sentence, lead=lead, holds=holds)
+    for name, (lead, holds) in _READINGS.items()
 }
 
 
@@ -625,7 +626,7 @@ def _mistakes(verdict: Verdict) -> str:
     return ", and ".join(parts) or "was asked nothing that has a label"
 
 
-def _following(verdict: Verdict) -> str:
+def _following_clause(verdict: Verdict) -> str:
     """Both counts of pairs: ``follows 54 of 100 changes that people want, and changes in ...``."""
     people = wording(verdict.score).of_people
     words = (
@@ -780,7 +781,7 @@ def unread_counts(score: Score) -> list[str]:
 
 def remarks(scores: Sequence[Score]) -> list[str]:
     """Notes on the numbers, a line each."""
-    lines = [line for score in scores for line in _of_run(score)]
+    lines = [line for score in scores for line in _run_remarks(score)]
     lines += filter(None, [rules_remark(scores)])
     data = [score.condition.data_text for score in scores if score.condition.dataset_hash]
     if data:
@@ -788,7 +789,7 @@ def remarks(scores: Sequence[Score]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _of_run(score: Score) -> list[str]:
+def _run_remarks(score: Score) -> list[str]:
     name = score.condition.title
     lines = []
     if unread := unread_counts(score):

@@ -350,13 +350,13 @@ def _blocks(table: Table, texts: Sequence[Sequence[str]], room: int) -> Iterator
     block: dict[int, int] = {}
     for place in whole:
         if sum(least[column] + _GAP for column in (*block, place)) - _GAP > room:
-            yield _fitted(block, least, room)
+            yield _fit_widths(block, least, room)
             block = {0: whole[0]}
         block[place] = whole[place]
-    yield _fitted(block, least, room)
+    yield _fit_widths(block, least, room)
 
 
-def _fitted(widths: Mapping[int, int], least: Mapping[int, int], room: int) -> dict[int, int]:
+def _fit_widths(widths: Mapping[int, int], least: Mapping[int, int], room: int) -> dict[int, int]:
     """Widths that fit into the room; the widest columns shrink first."""
     fitting = {place: max(width, least[place]) for place, width in widths.items()}
     while sum(width + _GAP for width in fitting.values()) - _GAP > room:

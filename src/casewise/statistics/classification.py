@@ -60,8 +60,8 @@ def classify(
         accuracy=clustered_mean(credits(truth, predicted) * read, clusters, kind="share"),
         safe_recall=clustered_ratio(safe_hits * read, truth, clusters, kind="share"),
         unsafe_recall=clustered_ratio(unsafe_hits * read, 1 - truth, clusters, kind="share"),
-        f1_safe=_f1(clustered_ratio(2 * safe_hits, truth + predicted, clusters)),
-        f1_unsafe=_f1(clustered_ratio(2 * unsafe_hits, 2 - truth - predicted, clusters)),
+        f1_safe=_as_f1(clustered_ratio(2 * safe_hits, truth + predicted, clusters)),
+        f1_unsafe=_as_f1(clustered_ratio(2 * unsafe_hits, 2 - truth - predicted, clusters)),
     )
 
 
@@ -79,10 +79,10 @@ def weighted_f1(truth: FloatArray, predicted: FloatArray, clusters: Clusters) ->
         return UNDEFINED
     sides = ((truth, predicted), (1 - truth, 1 - predicted))
     sums = clusters.sums(*(column for side in sides for column in (*side, side[0] * side[1])))
-    return _f1(weigh(estimate(sums, _weighted_f1, clusters), sums[:, 0] + sums[:, 3]))
+    return _as_f1(weigh(estimate(sums, _weighted_f1, clusters), sums[:, 0] + sums[:, 3]))
 
 
-def _f1(f1: Estimate) -> Estimate:
+def _as_f1(f1: Estimate) -> Estimate:
     return replace(f1, scale="unit")
 
 
@@ -275,7 +275,7 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
     # Of the values as they are: standardised, those of every query would move with one.
     parts = clusters.sums(weights * x, weights * x * x, weights * x * y)
     # Standardised first: a correlation from raw sums of squares would cancel.
-    x, y = _standardised(x, weights), _standardised(y, weights)
+    x, y = _standardise(x, weights), _standardise(y, weights)
     sums = clusters.sums(weights, *(weights * column for column in (x, y, x * x, y * y, x * y)))
     spreads = clusters.sums(weights * x * x, weights * y * y).T
     return replace(
@@ -287,7 +287,7 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
     )
 
 
-def _standardised(values: FloatArray, weights: FloatArray) -> FloatArray:
+def _standardise(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Values less their mean, in standard deviations."""
     whole = weights.sum()
     beyond = values - (weights * values).sum() / whole

@@ -133,7 +133,7 @@ def prediction_powered(
         added = rng.standard_gamma(PSEUDO_CORNERS / len(strata), (draws.draws, 4)) @ corners
         drawn[:, 2:] += size * added
     clusters = int((np.bincount(replies.clusters.index, part) > 0).sum())
-    rates = _widened(_moved_mean(drawn), clusters)
+    rates = _widen(_moved_mean(drawn), clusters)
     labels = person[part * classed > 0]
     if not labels.any():
         rates = np.where(rates <= np.quantile(rates, _OPEN_END), 0.0, rates)
@@ -156,7 +156,7 @@ def _slopes(
     return np.asarray(slopes[clusters.index])
 
 
-def _widened(rates: FloatArray, labelled: int) -> FloatArray:
+def _widen(rates: FloatArray, labelled: int) -> FloatArray:
     """Draws as far apart as Student's t of so many labelled queries asks for.
 
     The Bayesian bootstrap's variance is that of n + 1 in place of n - 1, against the normal.

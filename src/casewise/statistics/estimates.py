@@ -190,19 +190,19 @@ class Estimate:
         critical = student_quantile(self.degrees, confidence)
         match self.kind:
             case "drawn":
-                return _drawn(self.replicates, confidence)
+                return _draw_quantiles(self.replicates, confidence)
             case "share":
                 return _share_interval(self.value, self.effective_size, critical, confidence)
             case "change":
-                mean, error = self._added
+                mean, error = self._with_added_queries
                 return max(-1.0, mean - critical * error), min(1.0, mean + critical * error)
             case "difference":
                 ends = [(share.value, *share.limits(confidence)) for share in self.shares]
                 return square_and_add(ends[0], ends[1], self._correlation)[1:]
             case _:
-                return self._back(critical)
+                return self._off_scale(critical)
 
-    def _back(self, critical: float) -> tuple[float, float]:
+    def _off_scale(self, critical: float) -> tuple[float, float]:
         """The figure less and plus some errors, from the scale of its interval."""
         value, error = self._on_scale
         ends = np.array([-1, 1]) * critical * error + value
@@ -264,7 +264,7 @@ class Estimate:
         return max(self.se, _jackknife_error(self.without, self.value, self.clusters))
 
     @property
-    def _added(self) -> tuple[float, float]:
+    def _with_added_queries(self) -> tuple[float, float]:
         """Mean and error of a change of shares with two queries added.
 
         Each moves by all its answers, or by one as heavy as those of the heaviest query: such a
@@ -317,7 +317,7 @@ class Estimate:
         # Imported late: scipy takes longer to load than most commands take to run.
         from scipy.special import stdtr
 
-        value, error = self._added if self.kind == "change" else self._on_scale
+        value, error = self._with_added_queries if self.kind == "change" else self._on_scale
         return 2 * float(stdtr(self.degrees, -abs(value) / error))
 
     def drop_influence(self) -> Self:
@@ -398,7 +398,7 @@ def _inverted_p(figure: Estimate) -> float:
     return 2 * (1 - float(confidence))
 
 
-def _drawn(replicates: FloatArray, confidence: float) -> tuple[float, float]:
+def _draw_quantiles(replicates: FloatArray, confidence: float) -> tuple[float, float]:
     """Quantiles of what was drawn; NaN if all draws are alike, or half of them undefined."""
     defined = replicates[np.isfinite(replicates)]
     if 2 * len(defined) < len(replicates) or not len(defined) or np.ptp(defined) == 0:
