@@ -501,7 +501,7 @@ def _run(
     cells, done = runs.resume(plan.details.cells, folder, same_server=same_server)
     budget = None if max_cost is None else runs.make_budget(cells, done, max_cost)
     result = runs.run_cells(cells, folder, budget=budget, observers=runs.Observers(stop=tell_stop))
-    return Run(result, folder, plan, runs.read_done(cells, folder).states)
+    return Run(result, folder, plan, runs.read_progress(cells, folder).states)
 
 
 def _path_of_cases(cases: Cases) -> str:

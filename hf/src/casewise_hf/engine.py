@@ -16,7 +16,7 @@ import torch
 from inspect_ai.model import Logprob, TopLogprob
 from transformers import DynamicCache, GenerationConfig
 
-from casewise.models import Replied
+from casewise.models import GeneratedText
 from casewise_hf.weights import Options, Tokens, describe, load
 
 BATCH = 32
@@ -46,7 +46,7 @@ class Request:
     seed: int | None = None
     candidates: int = 0
     """Tokens whose log-probabilities are wanted at each place of the answer; 0 for none."""
-    answer: "Future[Replied]" = field(default_factory=Future)
+    answer: "Future[GeneratedText]" = field(default_factory=Future)
     given_up: bool = False
     """True if nobody waits for the answer any more."""
 
@@ -99,7 +99,7 @@ class Engine:
         """Tokens that the cache holds."""
         self._forget()
 
-    async def ask(self, request: Request) -> Replied:
+    async def ask(self, request: Request) -> GeneratedText:
         """Wait for the request's turn, and for its answer."""
         with self._lock:
             insort(self._line, request, key=self._place)
@@ -144,12 +144,12 @@ class Engine:
             del self._line[start : start + len(batch)]
         return [request for request in batch if request.answer.set_running_or_notify_cancel()]
 
-    def _replies(self, requests: Sequence[Request]) -> Iterable[Replied]:
+    def _replies(self, requests: Sequence[Request]) -> Iterable[GeneratedText]:
         if len(requests) > 1 and all(request.is_one_pass for request in requests):
             return self._pass_over(requests)
         return map(self._reply, requests)
 
-    def _reply(self, request: Request) -> Replied:
+    def _reply(self, request: Request) -> GeneratedText:
         started = time.perf_counter()
         reused = self._keep(request.tokens)
         ids = torch.tensor([request.tokens], device=self._model.device)
@@ -164,7 +164,7 @@ class Engine:
         self._hold(output.past_key_values, request.tokens)
         return self._replied(request, None, output.logits[0], reused, time.perf_counter() - started)
 
-    def _pass_over(self, requests: Sequence[Request]) -> list[Replied]:
+    def _pass_over(self, requests: Sequence[Request]) -> list[GeneratedText]:
         """Answers of one token each by one pass.
 
         Short prompts are filled up at their ends, which no token before can see.
@@ -186,7 +186,9 @@ class Engine:
             for request, row in zip(requests, rows, strict=True)
         ]
 
-    def _write(self, request: Request, ids: torch.Tensor, reused: int, started: float) -> Replied:
+    def _write(
+        self, request: Request, ids: torch.Tensor, reused: int, started: float
+    ) -> GeneratedText:
         """An answer of several tokens, from the same cache."""
         draws = request.temperature > 0
         with torch.random.fork_rng(enabled=draws):
@@ -228,12 +230,12 @@ class Engine:
         logits: Sequence[torch.Tensor] | torch.Tensor,
         reused: int,
         seconds: float,
-    ) -> Replied:
+    ) -> GeneratedText:
         """The answer that was written; None is the most probable token of the last logits."""
         if written is None:
             logits = logits[-1:]
             written = [int(logits[0].argmax())]
-        return Replied(
+        return GeneratedText(
             text=self.tokens.answer(written),
             places=[
                 self._distribution(row, token, request.candidates)

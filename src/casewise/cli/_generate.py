@@ -85,7 +85,7 @@ def generate(
         rule for query_faults in faults for rule in {fault.rule for fault in query_faults}
     )
     shown = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
-    results().print(f"{len(faults):,} kept aside ({shown}): {plan.aside}", markup=False)
+    results().print(f"{len(faults):,} kept aside ({shown}): {plan.faulty_path}", markup=False)
     note("The same command asks for those again.")
     raise typer.Exit(NOT_ALL_MADE)
 
@@ -98,12 +98,12 @@ def _make(plan: "MakingPlan", queries: Path) -> "list[Sequence[Fault]]":
         f"{plan.options.model} on {queries}: {plural(len(plan.queries), 'query')}, "
         f"critic {plan.critic or 'none (rules alone)'}"
     )
-    if before := len(plan.read_made()):
+    if before := len(plan.read_pairs()):
         note(f"{before:,} were made before")
     progress = CountProgress(err(), "writing", 10)
 
     def saved_pairs() -> str:
-        return plural(len(plan.read_made()), "pair")
+        return plural(len(plan.read_pairs()), "pair")
 
     with stoppable(progress, saved_pairs, plan.out, process_command()):
         return make_contexts(plan, progress, progress.report_fault)

@@ -66,7 +66,7 @@ def run(
     _check_cluster(start)
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.runs import check_models, make_plan, plan_sweep, read_done
+        from casewise.runs import check_models, make_plan, plan_sweep, read_progress
     if start.sweep is None:
         # The plain run comes with its changes.
         options |= {name: (NONE, *options[name]) for name in ("swap", "vary") if name in options}
@@ -82,7 +82,7 @@ def run(
     if start.dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
-        if judged := read_done(plan.cells, folder).judged:
+        if judged := read_progress(plan.cells, folder).judged:
             note(f"{judged:,} of {plan.judgements:,} are judged already, and not asked again")
         return
     _note_plan(plan, folder)

@@ -257,7 +257,7 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs; a folder of another run, or server.
         Exit: The run was stopped; its ending was printed.
     """
-    from casewise.runs import Observers, make_budget, read_done, resume, run_cells
+    from casewise.runs import Observers, make_budget, read_progress, resume, run_cells
 
     cells, done = resume(cells, folder, same_server=same_server)
     total = sum(cell.judgements for cell in cells)
@@ -274,7 +274,7 @@ def run_with_progress(
     def judged_so_far() -> str:
         judged = 0
         with suppress(CasewiseError, OSError):
-            judged = read_done(cells, folder).judged
+            judged = read_progress(cells, folder).judged
         return f"{judged:,} of {total:,} judgements"
 
     try:

@@ -50,7 +50,7 @@ def check(
 
 def _sheet(result: "TargetCheck") -> Sheet:
     record = {
-        "target": result.target.given,
+        "target": result.target.reference,
         "name": result.target.name,
         **_parts(result),
         "seconds": result.seconds,
@@ -66,7 +66,7 @@ def _table(result: "TargetCheck") -> Table:
         for part, values in _parts(result).items()
         for name, value in values.items()
     ]
-    title = f"{result.target.model} ({result.target.given})"
+    title = f"{result.target.model} ({result.target.reference})"
     return Table([Column(""), Column(""), Column("")], rows, title)
 
 

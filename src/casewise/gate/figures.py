@@ -117,7 +117,7 @@ class GatedRun:
         if self.baseline is None or not self.shares_data:
             return state
         lost = len(lost_rows(self.run.rows, self.baseline.rows))
-        planned = max(state.planned, state.there + lost)
+        planned = max(state.planned, state.n_rows + lost)
         recorded = state.is_recorded and planned == state.planned
         return replace(state, planned=planned, is_recorded=recorded)
 

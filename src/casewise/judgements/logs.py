@@ -19,7 +19,7 @@ from casewise.logs import (
     LoggedRun,
     SampleRecord,
     Usage,
-    counting,
+    counted_attempts,
     input_tokens,
     outcomes_of,
     read_records,
@@ -77,8 +77,9 @@ def _turn_rows(
         yield row
         return
     metadata = record.score.metadata if record.score is not None else {}
-    lists = (str(metadata.get(name) or "").split() for name in ("turns", CUT_TURNS, TURN_DOUBTS))
-    graded, cut, doubts = lists
+    graded, cut, doubts = (
+        str(metadata.get(name) or "").split() for name in ("turns", CUT_TURNS, TURN_DOUBTS)
+    )
     by = {
         number: name
         for name, numbers in metadata.get(TURNS_BY, {}).items()
@@ -168,7 +169,7 @@ def read_judgements(
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     """The judgement table of a run, in the order of its data set, and the rows it was made of.
 
-    A case that stands in several of its logs counts once; see ``counting``.
+    A case that stands in several of its logs counts once; see ``counted_attempts``.
 
     Args:
         run: Its logs.
@@ -178,7 +179,7 @@ def read_judgements(
         (header, [record for record in read_records(header, whole=texts) if not record.in_flight])
         for header in run.logs
     ]
-    counted = counting([outcomes_of(header, records) for header, records in logs])
+    counted = counted_attempts([outcomes_of(header, records) for header, records in logs])
     ranked = []
     for (header, records), attempts in zip(logs, counted, strict=True):
         places = header.places
@@ -201,7 +202,16 @@ def read_judgements(
     return _without_strangers(table, answered_by), rows
 
 
-_SAID = ("verdict", "p_safe", "raw_score", "mass", "numbers", "response_class", "doubt", "mentions")
+_READING_COLUMNS = (
+    "verdict",
+    "p_safe",
+    "raw_score",
+    "mass",
+    "numbers",
+    "response_class",
+    "doubt",
+    "mentions",
+)
 
 
 def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFrame:
@@ -219,7 +229,10 @@ def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFr
         return table
     reason = pl.format("another model: the answer is by '{}', not by the model", answered_by)
     return table.with_columns(
-        *(pl.when(strange).then(None).otherwise(pl.col(column)).alias(column) for column in _SAID),
+        *(
+            pl.when(strange).then(None).otherwise(pl.col(column)).alias(column)
+            for column in _READING_COLUMNS
+        ),
         pl.when(strange).then(pl.lit("error")).otherwise(pl.col("status")).alias("status"),
         pl.when(strange).then(reason).otherwise(pl.col("error")).alias("error"),
     )

@@ -26,7 +26,7 @@ from casewise.judgements.table import (
     read_table,
 )
 from casewise.logs import LoggedRun, list_logs, read_header, runs_of
-from casewise.protocols import CONDITION, RunCondition, published_as
+from casewise.protocols import CONDITION, RunCondition, published_protocol
 
 _FIELDS = ("query_id", "query", "context", "category", "intended", "published_safe_rate")
 
@@ -142,7 +142,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
     if not len(table):
         raise nothing_judged(runs, paths)
     if apart:
-        table = _told_apart(table, frames)
+        table = _with_paths(table, frames)
     cases = {id: _case(row) for id, row in case_rows.items()}
     return Judgements(table, (*notes, *log_notes), cases, tuple(unjudged))
 
@@ -151,7 +151,7 @@ def _of(kinds: Mapping[Path, Kind], wanted: Kind) -> list[Path]:
     return [path for path, kind in kinds.items() if kind == wanted]
 
 
-def _told_apart(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.DataFrame:
+def _with_paths(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.DataFrame:
     """Table in which runs under one condition over the same cases have their paths' names."""
     top = os.path.commonpath([path.absolute().parent for path in frames])
     places = {
@@ -316,7 +316,7 @@ def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
     """
     for output in load_output(path, shared):
         run = hashlib.sha256(path.read_bytes() + output.model.encode()).hexdigest()[:16]
-        protocol = published_as(output.mode)
+        protocol = published_protocol(output.mode)
         condition = {
             "run_id": run,
             "model": output.model,

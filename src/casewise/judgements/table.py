@@ -14,7 +14,7 @@ import polars as pl
 from casewise.choices import UnreadPolicy
 from casewise.errors import InputError, first_line
 from casewise.files import check_size, guard_cell, read_bytes, unguard_cell
-from casewise.protocols import CONDITION, TRANSCRIPTS, ResponseClass, RunCondition, acting
+from casewise.protocols import CONDITION, TRANSCRIPTS, ResponseClass, RunCondition, acting_protocols
 from casewise.sheets import percent
 
 _TEXT, _COUNT, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
@@ -170,7 +170,7 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
         InputError: The first such row and its field.
     """
     ok = pl.col("status") == "ok"
-    acts = pl.col("protocol").is_in(acting()).fill_null(False)
+    acts = pl.col("protocol").is_in(acting_protocols()).fill_null(False)
     judges = ok & ~acts & pl.col("twin_id").is_null()
     share = "0 to 1, or nothing"
     rules = {
@@ -273,7 +273,7 @@ def shared_rows(parts: Sequence[pl.DataFrame], unparsed: UnreadPolicy) -> tuple[
     """
     counted = pl.col("status") == "ok"
     if unparsed is UnreadPolicy.REFERENCE:
-        counted |= ~pl.col("protocol").is_in(acting())
+        counted |= ~pl.col("protocol").is_in(acting_protocols())
     parts = [part.filter(counted) for part in parts]
     keys = parts[0].select(ANSWER_KEYS)
     for part in parts[1:]:
@@ -309,19 +309,19 @@ class RunState:
     """Whether the plan is recorded; else nobody can tell that the run has finished."""
 
     @property
-    def there(self) -> int:
+    def n_rows(self) -> int:
         """Judgements in the table, answered or not."""
         return sum(self.statuses.values())
 
     @property
     def judged(self) -> int:
         """Judgements with an answer, read or not."""
-        return self.there - self.statuses.get("error", 0)
+        return self.n_rows - self.statuses.get("error", 0)
 
     @property
     def not_asked(self) -> int:
         """Planned judgements that were never asked for."""
-        return max(0, self.planned - self.there)
+        return max(0, self.planned - self.n_rows)
 
     @property
     def sentence(self) -> str:

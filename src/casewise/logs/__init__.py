@@ -5,10 +5,10 @@ to import, so this room imports it where something is written, or read whole.
 """
 
 from casewise.logs.attempts import (
-    Asked,
     LoggedRun,
     Outcome,
-    counting,
+    SampleKey,
+    counted_attempts,
     list_logs,
     outcomes_of,
     read_headers,

@@ -64,7 +64,7 @@ def _stamped(folder: Path) -> dict[Path, _Stamp]:
     return {path: ((stat := path.stat()).st_size, stat.st_mtime) for path in paths}
 
 
-Asked = tuple[str, int]
+SampleKey = tuple[str, int]
 """A case and its epoch."""
 
 
@@ -72,20 +72,20 @@ class Outcome(IntEnum):
     """Outcome of an attempt at a case; of several, the least counts."""
 
     JUDGED = 0
-    STAYED = 1
+    FINAL_ERROR = 1
     """Ended in an error, in a log that ended well: it isn't asked again."""
     OPEN = 2
     """Ended in an error, or without a score, and will be asked again."""
 
 
-def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[Asked, Outcome]:
+def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[SampleKey, Outcome]:
     """Outcome of each case of a log, from what it keeps of it."""
-    outcomes: dict[Asked, Outcome] = {}
+    outcomes: dict[SampleKey, Outcome] = {}
     for record in records:
         if record.judged:
             outcome = Outcome.JUDGED
         elif header.ended and record.error is not None:
-            outcome = Outcome.STAYED
+            outcome = Outcome.FINAL_ERROR
         elif record.in_flight:
             continue
         else:
@@ -95,7 +95,7 @@ def outcomes_of(header: LogHeader, records: Iterable[SampleRecord]) -> dict[Aske
     return outcomes
 
 
-def counting(logs: Sequence[Mapping[Asked, Outcome]]) -> list[dict[Asked, Outcome]]:
+def counted_attempts(logs: Sequence[Mapping[SampleKey, Outcome]]) -> list[dict[SampleKey, Outcome]]:
     """Attempts that count: one rule, for reading a run and for going on with it.
 
     The first judgement of a case counts. Where there is none, the first error that stays counts,
@@ -107,7 +107,7 @@ def counting(logs: Sequence[Mapping[Asked, Outcome]]) -> list[dict[Asked, Outcom
     Returns:
         What counts of each log; no case is in two of them.
     """
-    best: dict[Asked, tuple[Outcome, int]] = {}
+    best: dict[SampleKey, tuple[Outcome, int]] = {}
     for place, log in enumerate(logs):
         for key, outcome in log.items():
             best[key] = min((outcome, place), best.get(key, (outcome, place)))
@@ -187,10 +187,10 @@ def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:
     groups: dict[tuple[str, str], list[LogHeader]] = {}
     for header in headers:
         groups.setdefault((header.run, header.model), []).append(header)
-    return [LoggedRun(tuple(_that_count(attempts))) for attempts in groups.values()]
+    return [LoggedRun(tuple(_counted_logs(attempts))) for attempts in groups.values()]
 
 
-def _that_count(attempts: Sequence[LogHeader]) -> Sequence[LogHeader]:
+def _counted_logs(attempts: Sequence[LogHeader]) -> Sequence[LogHeader]:
     by_age = sorted(attempts, key=lambda attempt: attempt.age)
     ended = [attempt for attempt in by_age if attempt.ended]
     return ended[-1:] if ended and not any(attempt.part for attempt in by_age) else by_age

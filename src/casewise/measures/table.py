@@ -30,7 +30,7 @@ from casewise.choices import (
     Side,
     UnreadPolicy,
 )
-from casewise.protocols import ResponseClass, find_protocol, is_acting, paired, protocols
+from casewise.protocols import ResponseClass, find_protocol, is_acting, pair_protocols, protocols
 from casewise.statistics import (
     UNDEFINED,
     BoolArray,
@@ -437,7 +437,7 @@ class Counted:
 
 def family_of(protocol: str | None) -> Family:
     """Kind of a protocol's answers."""
-    if protocol in paired():
+    if protocol in pair_protocols():
         return Family.PAIRS
     return Family.REPLIES if is_acting(protocol) else Family.JUDGEMENTS
 

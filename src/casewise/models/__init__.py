@@ -6,8 +6,8 @@ model (``embedded``) and bots behind addresses of their own (``target``).
 """
 
 from casewise.models.embedded import (
+    GeneratedText,
     InProcess,
-    Replied,
     plain_turns,
     to_output,
     too_long,

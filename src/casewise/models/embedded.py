@@ -75,7 +75,7 @@ class InProcess(ModelAPI):
 
 
 @dataclass(frozen=True, slots=True)
-class Replied:
+class GeneratedText:
     """An answer, and its cost in tokens and time."""
 
     text: str
@@ -92,18 +92,18 @@ class Replied:
 
 
 def to_output(
-    model: str, replied: Replied, made_with: Mapping[str, str] | None = None
+    model: str, reply: GeneratedText, made_with: Mapping[str, str] | None = None
 ) -> ModelOutput:
     """An engine's answer as Inspect's output."""
-    output = ModelOutput.from_content(model, replied.text, replied.stop)
-    output.choices[0].logprobs = Logprobs(content=replied.places) if replied.places else None
+    output = ModelOutput.from_content(model, reply.text, reply.stop)
+    output.choices[0].logprobs = Logprobs(content=reply.places) if reply.places else None
     output.usage = ModelUsage(
-        input_tokens=replied.computed,
-        input_tokens_cache_read=replied.reused,
-        output_tokens=replied.written,
-        total_tokens=replied.computed + replied.reused + replied.written,
+        input_tokens=reply.computed,
+        input_tokens_cache_read=reply.reused,
+        output_tokens=reply.written,
+        total_tokens=reply.computed + reply.reused + reply.written,
     )
-    output.time = replied.seconds
+    output.time = reply.seconds
     output.metadata = dict(made_with) if made_with else None
     return output
 
@@ -317,14 +317,14 @@ def _answer(request: dict[str, Any]) -> ModelOutput:
         return too_long(SMOLLM2, error["n_prompt_tokens"], CONTEXT_TOKENS)
     if error:
         raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
-    return to_output(SMOLLM2, _replied(response))
+    return to_output(SMOLLM2, _generated_text(response))
 
 
-def _replied(response: dict[str, Any]) -> Replied:
+def _generated_text(response: dict[str, Any]) -> GeneratedText:
     choice = response["choices"][0]
     usage, timings = response["usage"], response["timings"]
     places = (choice.get("logprobs") or {}).get("content") or ()
-    return Replied(
+    return GeneratedText(
         text=choice["message"].get("content") or "",
         places=[Logprob.model_validate(place) for place in places],
         written=usage["completion_tokens"],

@@ -39,7 +39,7 @@ _KEY = re.compile(
 )
 """Forms of services' keys, from their beginning."""
 
-_opened: set[str] = set()
+_model_keys: set[str] = set()
 """Keys of opened models."""
 
 
@@ -51,7 +51,7 @@ def is_secret(name: str) -> bool:
 
 def keep_secret(*values: str | None) -> None:
     """Redact these values from all that is kept or printed from now on."""
-    _opened.update(value for value in values if value and len(value) >= SHORTEST)
+    _model_keys.update(value for value in values if value and len(value) >= SHORTEST)
 
 
 def secrets_of_address(address: str | None) -> list[tuple[str, str]]:
@@ -147,7 +147,7 @@ def _known_forms() -> list[str]:
     of_environment = {
         value for name, value in os.environ.items() if len(value) >= SHORTEST and is_secret(name)
     }
-    secrets = sorted(_opened | of_environment, key=len, reverse=True)
+    secrets = sorted(_model_keys | of_environment, key=len, reverse=True)
     return [form for secret in secrets for form in _forms(secret)]
 
 

@@ -265,7 +265,7 @@ class Server:
     """True once anything has come, be it an error's status."""
     _silent_since: float | None = None
     """When requests began to fail, or to wait, without an answer since."""
-    _rest_until: float = 0.0
+    _pause_until: float = 0.0
 
     def lose(self, problem: str) -> None:
         """Give the model up: no further request is sent."""
@@ -289,7 +289,7 @@ class Server:
         """
         await self._sleep(seconds)
         async with self.slots:
-            while (pause := self._rest_until - monotonic()) > 0 and not self.lost:
+            while (pause := self._pause_until - monotonic()) > 0 and not self.lost:
                 await self._sleep(pause)
             self.check()
             yield
@@ -317,7 +317,7 @@ class Server:
         kind, reaction = fault.kind, REACTIONS[fault.kind]
         if reaction.action is Action.WAIT:
             self._has_come = True
-            self._rest(kind, seconds)
+            self._pause(kind, seconds)
         elif kind is FaultKind.CONNECTION:
             self._fail_to_connect(why_unconnected(error, self.url), seconds)
         elif fault.status is not None or kind in _NO_ANSWER:
@@ -332,11 +332,11 @@ class Server:
                 why = f"{why_unconnected(error, self.url)}; {reaction.advice}"
             self.lose(why)
 
-    def _rest(self, kind: FaultKind, seconds: float) -> None:
+    def _pause(self, kind: FaultKind, seconds: float) -> None:
         """Send nothing for the seconds that the provider asks for."""
         if self._silence(seconds) > MAX_WAIT_S + seconds:
             self.lose(f"{kind.words} for {MAX_WAIT_S / 60:.0f} minutes, and no answer")
-        self._rest_until = max(self._rest_until, monotonic() + seconds)
+        self._pause_until = max(self._pause_until, monotonic() + seconds)
 
     def _fail_to_connect(self, why: str, seconds: float) -> None:
         """Note a failed connection; before anything has come, the model is given up in time."""
@@ -380,11 +380,11 @@ class PatientModel(Model):
         self.server = Server(title, url_of(model), watch, slots)
         self._note: Callable[[ModelOutput], object] = lambda _: None
 
-    def noting(self, note: Callable[[ModelOutput], object]) -> Self:
+    def with_observer(self, note: Callable[[ModelOutput], object]) -> Self:
         """The same model, whose answers are given to a function, too."""
-        noted = copy.copy(self)
-        noted._note = note
-        return noted
+        observed = copy.copy(self)
+        observed._note = note
+        return observed
 
     async def generate(self, *args: Any, **named: Any) -> ModelOutput:
         """Answer as ``Model.generate`` does.
@@ -406,7 +406,7 @@ class PatientModel(Model):
                 kind = fault.kind
                 met[kind] += 1
                 self._count(kind, self._sentence(fault, error))
-                seconds = seconds_before(met.total(), fault.wait)
+                seconds = retry_wait(met.total(), fault.wait)
                 server.fail(fault, error, seconds)
                 reaction = REACTIONS[kind]
                 is_spent = reaction.action is not Action.WAIT and met[kind] > reaction.times
@@ -592,7 +592,7 @@ def _is_counted(usage: ModelUsage, text: str) -> bool:
     return possible and input_tokens(usage) > 0 and bool(text) <= usage.output_tokens
 
 
-def seconds_before(attempt: int, wait: float | None) -> float:
+def retry_wait(attempt: int, wait: float | None) -> float:
     """Seconds before the next attempt: those that were told, else twice as long each time.
 
     Args:
@@ -617,9 +617,11 @@ class SampleAttempt:
     answers: list[tuple[str, ModelOutput, bool]] = field(default_factory=list)
     """Answers with the model that gave each, and True if that is the grader."""
 
-    def noted(self, model: PatientModel, *, is_grader: bool = False) -> PatientModel:
+    def count_answers(self, model: PatientModel, *, is_grader: bool = False) -> PatientModel:
         """The model, or the grader, whose answers are counted here."""
-        return model.noting(lambda output: self.answers.append((model.title, output, is_grader)))
+        return model.with_observer(
+            lambda output: self.answers.append((model.title, output, is_grader))
+        )
 
     @property
     def usage(self) -> Usage:

@@ -69,7 +69,7 @@ Function = Callable[[list[dict[str, Any]]], Any]
 class Target:
     """A checked target."""
 
-    given: str
+    reference: str
     """Path of its file, or MODULE:FUNCTION."""
     name: str
     spec: TargetFile | Function
@@ -110,11 +110,12 @@ class Target:
         places = spec.places if isinstance(spec, TargetFile) else frozenset()
         for name in settings:
             if name not in places:
-                raise UsageError(f"{self.given}: nothing takes the setting {name} to the bot")
+                raise UsageError(f"{self.reference}: nothing takes the setting {name} to the bot")
         if tools:
             raise UsageError(
-                f"{self.given}: a target is given no tools: leave them to the bot, and out of the "
-                "card; a bot that takes them in OpenAI's form is a model openai-api/SERVICE/MODEL"
+                f"{self.reference}: a target is given no tools: leave them to the bot, and out "
+                "of the card; a bot that takes them in OpenAI's form is a model "
+                "openai-api/SERVICE/MODEL"
             )
         if not isinstance(spec, TargetFile):
             return
@@ -124,10 +125,10 @@ class Target:
         for name in sorted(wanted - known.keys()):
             why = f": {choose_from(name, known)}; or" if known else ", as nothing has a context:"
             remedy = f"{why} use a target without {{context...}}"
-            raise UsageError(f"{self.given}: no case has {{{name}}}{remedy}")
-        problems = [map(spec.unfit, cases), map(spec.unsent, conversations)]
+            raise UsageError(f"{self.reference}: no case has {{{name}}}{remedy}")
+        problems = [map(spec.case_problem, cases), map(spec.conversation_problem, conversations)]
         if problem := next(filter(None, chain(*problems)), None):
-            raise UsageError(f"{self.given}: {problem}")
+            raise UsageError(f"{self.reference}: {problem}")
 
     @property
     def context_parts(self) -> list[str]:
@@ -231,7 +232,7 @@ class TargetModel(ModelAPI):
         """Client of a bot behind an address; None for a function."""
         if isinstance(spec := self.target.spec, TargetFile):
             if lacking := spec.missing():
-                raise MissingError(f"{self.target.given}, {lacking}")
+                raise MissingError(f"{self.target.reference}, {lacking}")
             self.client = Bot(spec)
             self.base_url = self.client.base_url
 
@@ -255,12 +256,14 @@ class TargetModel(ModelAPI):
         spec = self.client.spec
         turns = [message.text for message in input if isinstance(message, ChatMessageUser)]
         case = (input[-1].metadata or {}).get(CASE) or {"query": turns[-1]}
-        if problem := spec.unfit(case):
-            raise ModelError(f"{self.target.given}: {problem}")
+        if problem := spec.case_problem(case):
+            raise ModelError(f"{self.target.reference}: {problem}")
         goes_on = any(message.source == "generate" for message in input)
         session = _session(input) if goes_on or spec.session else uuid4().hex
-        if not goes_on and (problem := spec.unsent([message.role for message in input])):
-            raise ModelError(f"{self.target.given}: {problem}")
+        if not goes_on and (
+            problem := spec.conversation_problem([message.role for message in input])
+        ):
+            raise ModelError(f"{self.target.reference}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
         known = case | await self._values(spec, input, config)
         reading = TargetAnswer()
@@ -271,7 +274,7 @@ class TargetModel(ModelAPI):
 
     async def _call(self, messages: list[dict[str, Any]]) -> TargetAnswer:
         """Result of the function, called in a thread unless it is asynchronous."""
-        function, reference = self.target.spec, self.target.given
+        function, reference = self.target.spec, self.target.reference
         assert not isinstance(function, TargetFile)
         try:
             if inspect.iscoroutinefunction(function):

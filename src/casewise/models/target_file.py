@@ -267,7 +267,7 @@ class TargetFile(Strict):
         """Placeholders for the case's context, or parts of it."""
         return frozenset(name for name in self.places if name.split(".")[0] == "context")
 
-    def unfit(self, case: Mapping[str, Any]) -> str | None:
+    def case_problem(self, case: Mapping[str, Any]) -> str | None:
         """Message on a value of a case that its place can't hold; None if all fit.
 
         Args:
@@ -293,7 +293,7 @@ class TargetFile(Strict):
         """Tell whether a request holds the earlier turns."""
         return not self.places.isdisjoint(("messages", "text"))
 
-    def unsent(self, roles: Sequence[str]) -> str | None:
+    def conversation_problem(self, roles: Sequence[str]) -> str | None:
         """Message on a part of a conversation that no request would hold; None if all is sent.
 
         Args:

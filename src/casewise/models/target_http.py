@@ -147,12 +147,12 @@ async def _read(
     content = b"".join([part async for part in parts])
     text = content.decode(json.detect_encoding(content), "replace")
     if status < 300:
-        return _read_told(spec, _json(text, seen.content_type))
+        return _read_answer(spec, _json(text, seen.content_type))
     if spec.refused and 400 <= status < 500 and status not in _NEVER_REFUSALS:
         with suppress(UnreadAnswerError):
             answer = _json(text, "")
             if _search(answer, "refused", spec.refused):
-                return _read_told(spec, answer)
+                return _read_answer(spec, answer)
     raise ResponseError(status, response.headers, content, of_bot=True)
 
 
@@ -186,7 +186,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
             ended = text == spec.end
             break
         answer = _json(text, "", f"line {number} of the stream")
-        part = _read_told(spec, answer, whole=False)
+        part = _read_answer(spec, answer, whole=False)
         replies.append(part.reply)
         whole = TargetAnswer(
             refused=whole.refused or part.refused,
@@ -204,7 +204,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
     return replace(whole, reply=reply)
 
 
-def _read_told(spec: TargetFile, answer: Any, *, whole: bool = True) -> TargetAnswer:
+def _read_answer(spec: TargetFile, answer: Any, *, whole: bool = True) -> TargetAnswer:
     """Reading of an answer, or of one line of a stream."""
     refused = bool(_search(answer, "refused", spec.refused))
     reply = _search(answer, "reply", spec.reply)

@@ -43,13 +43,13 @@ from casewise.protocols.protocol import (
     Say,
     Stop,
     Unit,
-    acting,
+    acting_protocols,
     drive,
     find_protocol,
     is_acting,
-    paired,
+    pair_protocols,
     protocols,
-    published_as,
+    published_protocol,
 )
 from casewise.protocols.replies import (
     READER_VERSION,

@@ -6,7 +6,7 @@ from typing import Any
 
 from casewise.cases import GROUPS
 from casewise.choices import Delivery
-from casewise.protocols.protocol import is_acting, paired
+from casewise.protocols.protocol import is_acting, pair_protocols
 
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """Columns of the judgement table that tell one model's condition from another."""
@@ -118,7 +118,7 @@ class RunCondition(Mapping[str, str | None]):
     @property
     def of_pairs(self) -> bool:
         """Tell whether the model ranked contexts of a query, and gave no verdicts."""
-        return self.protocol in paired()
+        return self.protocol in pair_protocols()
 
     @property
     def changed(self) -> bool:

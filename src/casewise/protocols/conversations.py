@@ -27,20 +27,20 @@ class Opening:
     turns: tuple[str, ...]
     """Turns of the user, one after another, each sent when the last one is answered. The answer to
     the final turn, which holds the query, is the one that counts."""
-    checked: tuple[Turn, ...] = ()
+    tool_turns: tuple[Turn, ...] = ()
     """Call of a tool after the first turn, and its result."""
 
     @property
-    def begun(self) -> tuple[Turn, ...]:
+    def first_messages(self) -> tuple[Turn, ...]:
         """Messages before the first reply."""
-        return (*self.messages, Turn(role="user", content=self.turns[0]), *self.checked)
+        return (*self.messages, Turn(role="user", content=self.turns[0]), *self.tool_turns)
 
     @property
     def text(self) -> str:
         """All that is said before the first reply, and all that the user says after it."""
         texts = (message.text for message in self.messages)
-        checked = (message.text for message in self.checked)
-        return "\n\n".join([*texts, *self.turns[:1], *checked, *self.turns[1:]])
+        tool_texts = (message.text for message in self.tool_turns)
+        return "\n\n".join([*texts, *self.turns[:1], *tool_texts, *self.turns[1:]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ class EvidenceConversations(Conversations):
         result = fill(rung.tool.result)
         answer = Turn(role="tool", content=result, tool_call_id=_CALL, name=call.name)
         called = Turn(role="assistant", content="", tool_calls=(call,))
-        return replace(opening, checked=(called, answer))
+        return replace(opening, tool_turns=(called, answer))
 
     def _fill(self, template: str, case: Case) -> str:
         twin = self.twins.get(case.id)

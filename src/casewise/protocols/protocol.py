@@ -105,20 +105,22 @@ class Grade:
 
 
 Request = Open | Say | Grade
-Asking = Generator[Sequence[Request], Sequence[Answer], Returned]
+Exchange = Generator[Sequence[Request], Sequence[Answer], Returned]
 """Requests that belong together, the answers to them in the same order, and the result."""
 
 
-async def drive(asking: Asking[Returned], send: Callable[[Request], Awaitable[Answer]]) -> Returned:
+async def drive(
+    exchange: Exchange[Returned], send: Callable[[Request], Awaitable[Answer]]
+) -> Returned:
     """Send the requests, one after another, until the result is there.
 
     Raises:
         Exception: Whatever ``send`` raises.
     """
     try:
-        requests = next(asking)
+        requests = next(exchange)
         while True:
-            requests = asking.send([await send(request) for request in requests])
+            requests = exchange.send([await send(request) for request in requests])
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
 
@@ -127,7 +129,7 @@ async def drive(asking: Asking[Returned], send: Callable[[Request], Awaitable[An
 class Question:
     """One unit under one condition, laid out: all that asking and reading need."""
 
-    said: tuple[tuple[str, str], ...] = ()
+    messages: tuple[tuple[str, str], ...] = ()
     """Role and text of each message of the first opening."""
     more: tuple[str, ...] = ()
     """Prompts of further openings, each a conversation of its own."""
@@ -247,13 +249,13 @@ class Protocol:
 
     # --- asking and reading -------------------------------------------------------------------
 
-    def ask(self, question: Question) -> Asking[Sequence[Answer]]:
+    def ask(self, question: Question) -> Exchange[Sequence[Answer]]:
         """Ask the model about one unit."""
         return (yield [Open()] * question.samples)
 
     def judge(
         self, question: Question, answers: Sequence[Answer]
-    ) -> Asking[Reading | tuple[GradedReply, ...]]:
+    ) -> Exchange[Reading | tuple[GradedReply, ...]]:
         """Read the model's answers, with the help of a grader where the protocol asks one."""
         return self.read(question, answers)
         yield  # a generator that asks nobody
@@ -346,23 +348,23 @@ def protocols() -> tuple[Protocol, ...]:
 
 
 @cache
-def acting() -> tuple[str, ...]:
+def acting_protocols() -> tuple[str, ...]:
     """Names of the protocols in which the model plays the chatbot."""
     return tuple(protocol.name for protocol in protocols() if protocol.acts)
 
 
 def is_acting(name: object) -> bool:
     """Tell whether a table's value names a protocol in which the model plays the chatbot."""
-    return name in acting()
+    return name in acting_protocols()
 
 
 @cache
-def published_as(mode: str) -> Protocol:
+def published_protocol(mode: str) -> Protocol:
     """The protocol of upstream's published outputs of a mode."""
     return next(protocol for protocol in protocols() if protocol.mode == mode)
 
 
 @cache
-def paired() -> tuple[str, ...]:
+def pair_protocols() -> tuple[str, ...]:
     """Names of the protocols whose judgements are about pairs of cases."""
     return tuple(protocol.name for protocol in protocols() if protocol.unit is Unit.PAIR)

@@ -21,7 +21,7 @@ from casewise.protocols.prompts import Prompts, render_query
 from casewise.protocols.protocol import (
     PREFERS,
     Answer,
-    Asking,
+    Exchange,
     Open,
     Protocol,
     Question,
@@ -156,7 +156,7 @@ class Rank(Protocol):
             for two in (shown, shown[::-1])
         )
 
-    def ask(self, question: Question) -> Asking[Sequence[Answer]]:
+    def ask(self, question: Question) -> Exchange[Sequence[Answer]]:
         """Ask in both orders."""
         return (yield [Open(0), Open(1)])
 

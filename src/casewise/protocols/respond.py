@@ -19,7 +19,7 @@ from casewise.protocols.grade import (
 )
 from casewise.protocols.protocol import (
     Answer,
-    Asking,
+    Exchange,
     Grade,
     GradedReply,
     InConversation,
@@ -69,7 +69,7 @@ class Respond(InConversation):
             return EMBEDDED_REPLY_TOKENS
         return REPLY_TOKENS if sampling is Sampling.GREEDY else REFERENCE_REPLY_TOKENS
 
-    def ask(self, question: Question) -> Asking[Sequence[Answer]]:
+    def ask(self, question: Question) -> Exchange[Sequence[Answer]]:
         """Send the user's turns one after another, each when the last one is answered.
 
         A provider's own refusal ends the conversation: what the user would say next has nothing to
@@ -86,9 +86,9 @@ class Respond(InConversation):
 
     def judge(
         self, question: Question, answers: Sequence[Answer]
-    ) -> Asking[tuple[GradedReply, ...]]:
+    ) -> Exchange[tuple[GradedReply, ...]]:
         """Grade the replies that count: the last one, or every one."""
-        earlier = list(question.said)
+        earlier = list(question.messages)
         graded: list[GradedReply] = []
         for place, answer in enumerate(answers, 1):
             if question.every or place == len(answers):
@@ -100,7 +100,9 @@ class Respond(InConversation):
         return tuple(graded)
 
 
-def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[tuple[Graded, str]]:
+def _grade(
+    question: Question, earlier: Conversation, answer: Answer
+) -> Exchange[tuple[Graded, str]]:
     """The grade of a reply, and the name of who gave it, as in ``GradedReply.by``."""
     if answer.refused or answer.declined:
         return BY_PROVIDER, "provider"
@@ -129,7 +131,7 @@ def grader_version(grader: str | None) -> str:
 
 def grade_reply(
     conversation: Conversation, reply: str, context: str | None, request: str | None = None
-) -> Asking[Graded]:
+) -> Exchange[Graded]:
     """Have a model grade one reply; where none stands, it is ``undetermined`` without asking.
 
     Args:

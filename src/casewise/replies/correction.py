@@ -19,7 +19,7 @@ from casewise.measures import (
     make_answers,
     measure,
 )
-from casewise.protocols import ResponseClass, RunCondition, Status, acting
+from casewise.protocols import ResponseClass, RunCondition, Status, acting_protocols
 from casewise.replies.sample import REPLIED, drawable_rows, reply_ids
 from casewise.replies.sheet import CheckFile
 from casewise.sheets import plural
@@ -92,13 +92,13 @@ def correct_rates(
     why = next((reason for _, reason in labelled_parts if reason), "")
     corrections = []
     for place, (rows, readable) in enumerate(zip(graded, whole, strict=True)):
-        raw = measure(make_answers(rows, truth, acting()[0]), correctable_measures())
+        raw = measure(make_answers(rows, truth, acting_protocols()[0]), correctable_measures())
         part = {} if why else labelled_parts[place][0]
         labels = [part.get(id, (NOT_LABELLED, 1.0)) for id in reply_ids(readable)]
         label = np.array([number for number, _ in labels], np.int64)
         corrected = dict.fromkeys(raw, replace(UNDEFINED, unavailable=why))
         if not why:
-            answers = make_answers(readable, whole_truth, acting()[0])
+            answers = make_answers(readable, whole_truth, acting_protocols()[0])
             scale, draws = np.array([scale for _, scale in labels]), Resampling(DRAWS, 0)
             corrected = rates_by_labels(readable, answers, label, scale, draws, place)
         labelled = int((label >= 0).sum())

@@ -12,7 +12,7 @@ from casewise.cases import Case, digest
 from casewise.errors import InputError
 from casewise.files import csv_text
 from casewise.judgements import PROVIDER, is_withheld
-from casewise.protocols import CONDITION, ResponseClass, Status, acting
+from casewise.protocols import CONDITION, ResponseClass, Status, acting_protocols
 from casewise.statistics import FloatArray, IntArray
 
 LEAST_OF_STRATUM = 5
@@ -60,7 +60,7 @@ SHEET_COLUMNS = tuple(DrawnReply.__dataclass_fields__)
 def drawable_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """The replies that a person can check: those whose text a grader classed, or could not."""
     return rows.filter(
-        (pl.col("protocol").is_in(acting()))
+        (pl.col("protocol").is_in(acting_protocols()))
         & (pl.col("status").is_in(REPLIED))
         & (pl.col("graded_by").fill_null("") != PROVIDER)
         & (_CLASS != ResponseClass.TOOL_CALL)

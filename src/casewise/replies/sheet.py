@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
 from casewise.files import TableForm, csv_text, rows, write_atomically
-from casewise.protocols import acting
+from casewise.protocols import acting_protocols
 from casewise.replies.sample import LABELS, SHEET_COLUMNS, DrawnReply
 
 MOST_SKIPPED = 0.1
@@ -54,7 +54,7 @@ def load_checks(
         InputError: A file is no such sheet, or its labels are no random part of the replies.
         UsageError: No table has replies.
     """
-    replied = [table["protocol"].is_in(acting()).any() for table in tables or ()]
+    replied = [table["protocol"].is_in(acting_protocols()).any() for table in tables or ()]
     if paths and tables is not None and not any(replied):
         raise UsageError("a grader check corrects rates of replies: no run here is of respond")
     return tuple(_load_check(path) for path in dict.fromkeys(paths))

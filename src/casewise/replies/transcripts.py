@@ -32,7 +32,7 @@ from casewise.protocols import (
     ResponseClass,
     RunCondition,
     Status,
-    acting,
+    acting_protocols,
     grader_version,
     read_cut_step,
     read_reply,
@@ -297,7 +297,7 @@ def _rows(
         reason = graded.reason if own or grading.reveal else stand_in(graded.reason)
         answer = placed.reply.turn.text
         yield {
-            "protocol": acting()[0],
+            "protocol": acting_protocols()[0],
             "delivery": "none" if placed.rung == BARE_RUNG else str(grading.delivery),
             "prompt_version": "as held",
             "dataset_hash": data.hash,

@@ -129,8 +129,8 @@ async def ask_case(
     begun, started = monotonic(), now()
     cell, under = piece.cell, SampleAttempt()
     condition, withhold = cell.condition, cell.request.withhold
-    model = under.noted(clients.model)
-    grader = under.noted(clients.grader, is_grader=True) if clients.grader else None
+    model = under.count_answers(clients.model)
+    grader = under.count_answers(clients.grader, is_grader=True) if clients.grader else None
     assert not isinstance(sample.input, str)
     state = _State(list(sample.input), sample.metadata or {})
     score = problem = None
@@ -194,7 +194,9 @@ def _without_texts(sample: EvalSample, model: str) -> dict[str, Any]:
     """
     scores = {}
     for name, score in (sample.scores or {}).items():
-        metadata = {key: value for key, value in (score.metadata or {}).items() if key in _SAID}
+        metadata = {
+            key: value for key, value in (score.metadata or {}).items() if key in _TEXTLESS_KEYS
+        }
         metadata |= {ANSWERED_BY: "another"} if ANSWERED_BY in metadata else {}
         scores[name] = Score(value=score.value, metadata=metadata)
     return {
@@ -207,7 +209,7 @@ def _without_texts(sample: EvalSample, model: str) -> dict[str, Any]:
     }
 
 
-_SAID = (
+_TEXTLESS_KEYS = (
     *("status", "verdict", "response_class", "graded_by", "doubt"),
     *("turns", TURNS_BY, TURN_DOUBTS, CUT, CUT_TURNS, ANSWERED_BY),
 )
@@ -276,7 +278,7 @@ async def ask(
     case[CONTEXT] = state.metadata.get(CONTEXT) if tells_context else None
 
     async def send(request: Request) -> Answer:
-        messages = _said(request, state, opening, question)
+        messages = _request_messages(request, state, opening, question)
         messages = tell_case(messages, case) if isinstance(model.api, TargetModel) else messages
         output = await model.generate(messages, known, choice, config=config)
         state.messages.append(output.message)
@@ -288,7 +290,7 @@ async def ask(
     state.store.set(ANSWERS, answers)
 
 
-def _said(
+def _request_messages(
     request: Request, state: CaseState, opening: Sequence[ChatMessage], question: Question
 ) -> list[ChatMessage]:
     """Messages of a request; the new ones are put at the end of the state's."""
@@ -341,7 +343,7 @@ async def read(
         conversation = state.messages[: replies[-len(answers)]]
         question = replace(
             question,
-            said=tuple((message.role, message_text(message)) for message in conversation),
+            messages=tuple((message.role, message_text(message)) for message in conversation),
             grader=grader if grading is not None else None,
         )
         graded = await drive(protocol.judge(question, answers), send)

@@ -66,7 +66,7 @@ class Condition:
     """The cases of each judgement, in an order in which neighbours share long prefixes."""
     script: Script | None = None
     """A deployment's conversation of several turns."""
-    held: str | None = None
+    case_set_name: str | None = None
     """Name of the cases, where no file holds them."""
 
     def answered_in(self, case: Case) -> str | None:
@@ -93,7 +93,7 @@ class Condition:
         """Tell whether the deployer tells the model the contexts, so that its requests may."""
         return self.protocol.acts and self.delivery is Delivery.SYSTEM
 
-    def told(self, unit: Sequence[Case]) -> dict[str, Any]:
+    def target_fields(self, unit: Sequence[Case]) -> dict[str, Any]:
         """What a target may be told of a case, beside its conversation."""
         case = unit[0]
         context = case.context.root if case.context is not None and self.tells_context else None
@@ -330,7 +330,7 @@ def _data_and_prompts(
     options: ConditionOptions, protocol: Protocol, delivery: Delivery, case_set: CaseSet | None
 ) -> tuple[CaseSet, Prompts | Conversations, Script | None]:
     if options.deployment is None:
-        data = case_set if case_set is not None else opened(options.cases)
+        data = case_set if case_set is not None else open_case_set(options.cases)
         languages = {case.language for case in data.cases}
         return data, protocol.wording(delivery, options.prompt, languages), None
     if options.cases != STARTER:
@@ -349,7 +349,7 @@ _open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictiona
 """Open case sets by name and by the state of their file, for as long as a condition needs them."""
 
 
-def opened(cases: str) -> CaseSet:
+def open_case_set(cases: str) -> CaseSet:
     """Open a case set; an unchanged file is not read again for each task of a run."""
     key: tuple[object, ...] = (cases,)
     with suppress(OSError, ValueError):

@@ -78,7 +78,7 @@ def measure(condition: "Condition") -> RequestCount:
     tools = sum(len(tool.model_dump_json()) for tool in condition.tools)
     for opening in condition.openings:
         requests += len(opening.turns)
-        tokens += _asked(opening, usual, tools)
+        tokens += _conversation_tokens(opening, usual, tools)
     return RequestCount(requests, tokens)
 
 
@@ -100,7 +100,7 @@ def measure_grading(condition: "Condition") -> RequestCount:
     for case, opening in zip(cases, condition.openings, strict=True):
         context = case.context.root if case is not None and case.context is not None else None
         shown = json.dumps(context, ensure_ascii=False) if context else None
-        conversation = [(str(message.role), message.text) for message in opening.begun]
+        conversation = [(str(message.role), message.text) for message in opening.first_messages]
         for place, turn in enumerate(opening.turns, start=1):
             conversation += [("user", turn)] if place > 1 else []
             if condition.escalates or case is None or place == len(opening.turns):
@@ -148,9 +148,9 @@ def total(estimates: Sequence[CostEstimate]) -> tuple[int, int, int, float | Non
     )
 
 
-def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
+def _conversation_tokens(opening: Opening, answer_tokens: int, tools: int) -> int:
     """Tokens sent over a conversation: each request holds the tools and all that was said."""
-    before = (message.text for message in (*opening.messages, *opening.checked))
+    before = (message.text for message in (*opening.messages, *opening.tool_turns))
     size = tools + sum(len(text.encode(errors="replace")) for text in before)
     tokens = 0
     for place, turn in enumerate(opening.turns):

@@ -19,12 +19,12 @@ from casewise.logs import (
     OURS,
     REDACTED,
     RUNNING,
-    Asked,
     LoggedRun,
     LogHeader,
     Outcome,
+    SampleKey,
     check_whole,
-    counting,
+    counted_attempts,
     end_killed,
     list_logs,
     outcomes_of,
@@ -55,7 +55,7 @@ class CellState:
     """Tokens by model; a grader's stand under its own name."""
     kinds: Mapping[FaultKind, int] = field(default_factory=dict)
     """Number of cases that ended in an error, by kind."""
-    finished: Set[Asked] = field(default_factory=set)
+    finished: Set[SampleKey] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
     """Id of the run that further logs would be parts of; None where nothing is begun."""
@@ -69,7 +69,7 @@ class CellState:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Progress:
     """Progress of a plan in a folder."""
 
     states: tuple[CellState, ...]
@@ -93,7 +93,7 @@ class Done:
         return sum(cost_of(state.tokens, cell.prices) for cell, state in pairs)
 
 
-def read_done(cells: Sequence[Cell], folder: Path) -> Done:
+def read_progress(cells: Sequence[Cell], folder: Path) -> Progress:
     """Read the progress of a plan; no log is changed, and none is waited for.
 
     Args:
@@ -111,10 +111,10 @@ def read_done(cells: Sequence[Cell], folder: Path) -> Done:
                 "--to redacted-logs): a run can't go on there; give another --log-dir"
             )
         headers.setdefault(header.identity, []).append(header)
-    return Done(tuple(_state(cell, runs_of(headers.get(cell.identity, []))) for cell in cells))
+    return Progress(tuple(_state(cell, runs_of(headers.get(cell.identity, []))) for cell in cells))
 
 
-def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
+def make_budget(cells: Sequence[Cell], progress: Progress, cap: float) -> Budget:
     """Make a budget that counts what earlier starts spent.
 
     Raises:
@@ -136,7 +136,7 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
         / cell.judgements
         for cell in cells
     )
-    return Budget(cap, done.spent(cells), prices, max(usual))
+    return Budget(cap, progress.spent(cells), prices, max(usual))
 
 
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
@@ -147,9 +147,9 @@ def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     ids = set(cell.condition.sample_ids)
-    finished, kinds, judged = set[Asked](), Counter[FaultKind](), 0
+    finished, kinds, judged = set[SampleKey](), Counter[FaultKind](), 0
     logs = [list(read_records(header)) for header in run.logs]
-    counted = counting([outcomes_of(*log) for log in zip(run.logs, logs, strict=True)])
+    counted = counted_attempts([outcomes_of(*log) for log in zip(run.logs, logs, strict=True)])
     for records, outcomes in zip(logs, counted, strict=True):
         for record in records:
             sample_key = record.case, record.epoch
@@ -225,7 +225,7 @@ def hold_folder(log_dir: Path) -> Iterator[None]:
 
 def resume(
     cells: Sequence[Cell], folder: Path, *, same_server: bool = False
-) -> tuple[list[Cell], Done]:
+) -> tuple[list[Cell], Progress]:
     """Check that a plan may go on, or begin, in a folder.
 
     Args:
@@ -238,9 +238,9 @@ def resume(
 
     Raises:
         UsageError: The folder holds a run that was stopped, and nothing of the plan; or a model's
-            answers from another address; or what ``read_done`` refuses.
+            answers from another address; or what ``read_progress`` refuses.
     """
-    done, headers = read_done(cells, folder), read_headers(folder)
+    progress, headers = read_progress(cells, folder), read_headers(folder)
     where, planned = address_of(folder), {cell.identity for cell in cells}
     if not any(header.identity in planned for header in headers):
         for run in runs_of(headers):
@@ -277,7 +277,7 @@ def resume(
                 )
             )
         addressed.append(replace(cell, address=now))
-    return addressed, done
+    return addressed, progress
 
 
 def _holds_answers(headers: Iterable[LogHeader]) -> bool:

@@ -41,11 +41,11 @@ from casewise.protocols import Status
 from casewise.runs.asking import ask_case, now
 from casewise.runs.cost import Budget, SpentError, tokens_of
 from casewise.runs.folder import (
-    Done,
+    Progress,
     check_same_numbers,
     hold_folder,
     logs_of,
-    read_done,
+    read_progress,
 )
 from casewise.runs.plan import Cell
 from casewise.runs.samples import (
@@ -373,14 +373,14 @@ def run_cells(
     clients = open_clients(cells, watch) if cluster is None else []
     check_same_numbers([client.model for client in clients], folder)
     with hold_folder(folder):
-        done = read_done(cells, folder)
+        progress = read_progress(cells, folder)
         if cluster is None:
-            results = _run_here(cells, clients, done, folder, budget, observers)
+            results = _run_here(cells, clients, progress, folder, budget, observers)
         else:
             from casewise.runs.ray import run_on_cluster
 
-            results = run_on_cluster(cells, done, folder, observers.judgement, cluster)
-        end = read_done(cells, folder)
+            results = run_on_cluster(cells, progress, folder, observers.judgement, cluster)
+        end = read_progress(cells, folder)
         if not end.judged and (
             lost := dict.fromkeys(result.failure for result in results if result.lost)
         ):
@@ -397,11 +397,13 @@ def run_cells(
         )
 
 
-def all_open_pieces(cells: Sequence[Cell], done: Done, size: Callable[[Cell], int]) -> list[Piece]:
+def all_open_pieces(
+    cells: Sequence[Cell], progress: Progress, size: Callable[[Cell], int]
+) -> list[Piece]:
     """Pieces of all cells that are still to ask, by the size of a cell's pieces."""
     return [
         piece
-        for order, (cell, state) in enumerate(zip(cells, done.states, strict=True))
+        for order, (cell, state) in enumerate(zip(cells, progress.states, strict=True))
         for piece in open_pieces(cell, order, state, size(cell))
     ]
 
@@ -409,7 +411,7 @@ def all_open_pieces(cells: Sequence[Cell], done: Done, size: Callable[[Cell], in
 def _run_here(
     cells: Sequence[Cell],
     clients: Sequence[Clients],
-    done: Done,
+    progress: Progress,
     folder: Path,
     budget: Budget,
     observers: Observers,
@@ -418,7 +420,7 @@ def _run_here(
     size = LARGEST_FAR if is_elsewhere(folder) else LARGEST
     runs = [
         PieceRun(piece, clients[piece.order], address_of(folder), observers.judgement, budget)
-        for piece in all_open_pieces(cells, done, lambda _: size)
+        for piece in all_open_pieces(cells, progress, lambda _: size)
     ]
     ask_all(runs, observers.stop)
     return [run.result for run in runs if run.status is not None]

@@ -84,11 +84,11 @@ class MakingPlan:
         return tuple(dict.fromkeys(filter(None, (self.options.model, self.critic))))
 
     @property
-    def aside(self) -> Path:
+    def faulty_path(self) -> Path:
         """File of the pairs that stay at fault."""
         return self.out.with_suffix(".aside.jsonl")
 
-    def read_made(self) -> dict[str, list[bytes]]:
+    def read_pairs(self) -> dict[str, list[bytes]]:
         """Lines of the pairs that earlier starts have made, by query; of half a pair, nothing.
 
         Raises:
@@ -127,7 +127,7 @@ def plan_making(
             "CSV)"
         )
     plan = MakingPlan(out, options, server, tuple(_queries(queries, options)))
-    plan.read_made()
+    plan.read_pairs()
     return plan
 
 
@@ -154,7 +154,7 @@ def _queries(path: Path, options: MakingOptions) -> Iterator[Case]:
 
 def estimate_making(plan: MakingPlan) -> tuple[CostEstimate, ...]:
     """Most that writing what is left costs: every pair repaired, and each draft reviewed."""
-    made = plan.read_made()
+    made = plan.read_pairs()
     open_queries = [query for query in plan.queries if query.query_id not in made]
     input_tokens = sum(prompt_tokens(render_making(q.query, q.language)) for q in open_queries)
     usual = make_context(dict.fromkeys(PARAMETERS, "x" * 6 * 25))
@@ -213,11 +213,11 @@ def make_contexts(plan: MakingPlan, watch: Watcher, fault: FaultObserver) -> lis
         }
         maker = Maker(plan, models)
         # What a kill cut short goes, so that lines can be added.
-        maker.write_made()
+        maker.write_pairs()
         in_own_loop(maker.make_all(watch))
-        maker.write_made()
-        _write(plan.aside, [_line(record) for _, record in maker.aside])
-    return [faults for faults, _ in maker.aside]
+        maker.write_pairs()
+        _write(plan.faulty_path, [_line(record) for _, record in maker.faulty_pairs])
+    return [faults for faults, _ in maker.faulty_pairs]
 
 
 class Maker:
@@ -226,21 +226,21 @@ class Maker:
     def __init__(self, plan: MakingPlan, models: Mapping[str, PatientModel]) -> None:
         self.plan, self.models = plan, models
         self.answers = self.failures = 0
-        self.made = plan.read_made()
-        self.aside: list[tuple[Sequence[Fault], dict[str, Any]]] = []
+        self.pairs = plan.read_pairs()
+        self.faulty_pairs: list[tuple[Sequence[Fault], dict[str, Any]]] = []
         """Faults and the record of each pair that stays at fault."""
         self.others: list[Shingles] = [
             shingles({place: str(text) for place, text in leaf_parameters(case.context).items()})
-            for case in map(Case.model_validate_json, chain.from_iterable(self.made.values()))
+            for case in map(Case.model_validate_json, chain.from_iterable(self.pairs.values()))
             if case.context is not None
         ]
         """Contexts of the set so far, by which copies are known."""
 
-    def write_made(self) -> None:
+    def write_pairs(self) -> None:
         """Write the finished pairs anew, in the order of the queries."""
         order = {query.query_id: place for place, query in enumerate(self.plan.queries)}
-        ordered = sorted(self.made, key=lambda query: order.get(query, len(order)))
-        _write(self.plan.out, [line for query in ordered for line in self.made[query]])
+        ordered = sorted(self.pairs, key=lambda query: order.get(query, len(order)))
+        _write(self.plan.out, [line for query in ordered for line in self.pairs[query]])
 
     async def make_all(self, watch: Watcher) -> None:
         """Make every pair that is left.
@@ -248,7 +248,7 @@ class Maker:
         Raises:
             ModelError: Nothing but errors has come.
         """
-        open_queries = [query for query in self.plan.queries if query.query_id not in self.made]
+        open_queries = [query for query in self.plan.queries if query.query_id not in self.pairs]
         through, still_open = count(1), iter(open_queries)
         watch(0, len(open_queries))
 
@@ -288,10 +288,10 @@ class Maker:
                 **{"query_id": query.query_id, "query": query.query, "tags": self.plan.tags},
                 **{"faults": [asdict(fault) for fault in faults], "cases": cases},
             }
-            self.aside.append((faults, record))
+            self.faulty_pairs.append((faults, record))
         elif pair:
             self.others += map(shingles, pair.values())
-            self.made[query.query_id] = lines = list(map(_line, cases))
+            self.pairs[query.query_id] = lines = list(map(_line, cases))
             with self.plan.out.open("ab") as file:
                 file.write(b"".join(line + b"\n" for line in lines))
 

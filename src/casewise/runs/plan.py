@@ -40,7 +40,7 @@ from casewise.runs.condition import (
     Condition,
     draws,
     make_condition,
-    opened,
+    open_case_set,
 )
 from casewise.runs.cost import (
     GRADE_TOKENS,
@@ -198,7 +198,7 @@ def _by_target(values: Mapping[str, Any], folder: Path | None) -> Iterator[dict[
     names = [target.model for target in targets]
     for place, target in enumerate(targets):
         if target.model in names[:place]:
-            raise UsageError(f"{target.given}: another target is named {target.name!r} as well")
+            raise UsageError(f"{target.reference}: another target is named {target.name!r} as well")
         yield {
             **values,
             "model": [target.model],
@@ -232,10 +232,10 @@ def _settled(run: RunOptions, fates: dict[tuple[str, Any], str]) -> Iterator[Run
         nothing: dict[str, Any] = {name: None}
         run = replace(run, **nothing)
     fates |= {(name, getattr(run, name)): "" for name in ("protocol", *NEEDS)}
-    yield from _opened_up(run, protocol)
+    yield from _run_variants(run, protocol)
 
 
-def _opened_up(run: RunOptions, protocol: Protocol) -> Iterator[RunOptions]:
+def _run_variants(run: RunOptions, protocol: Protocol) -> Iterator[RunOptions]:
     """A run at every rung of its ladder, or with every part to swap."""
     if run.evidence is not None:
         ladder = load_ladder()
@@ -248,7 +248,7 @@ def _opened_up(run: RunOptions, protocol: Protocol) -> Iterator[RunOptions]:
     if run.swap != EACH:
         yield run
         return
-    cases = opened(run.cases).cases
+    cases = open_case_set(run.cases).cases
     for name in (*differing_parameters(cases), *GROUPS):
         if swap_cases(cases, name):
             yield replace(run, swap=name)
@@ -308,8 +308,8 @@ class Cell:
             for name, value in every.items()
             if value is not None and name not in _OF_MODEL
         }
-        case_set = self.condition.held
-        return arguments if case_set is None else arguments | {"cases": case_set}
+        case_set_name = self.condition.case_set_name
+        return arguments if case_set_name is None else arguments | {"cases": case_set_name}
 
     @property
     def identity(self) -> str:
@@ -325,7 +325,7 @@ class Cell:
             target = open_again(self.request.model_arg)
             if parts := target.context_parts:
                 notes.append(
-                    f"{target.given}: every request goes without {in_braces(parts)} under "
+                    f"{target.reference}: every request goes without {in_braces(parts)} under "
                     f"--delivery {self.condition.delivery}; --delivery system fills this"
                 )
         return tuple(notes)
@@ -455,10 +455,13 @@ def _fit_to_target(
     system = ["system"] if draw.system else []
     contexts = (case.context.root for case in condition.data.cases if case.context is not None)
     target.check(
-        ([*system, *(message.role for message in opening.begun)] for opening in condition.openings),
+        (
+            [*system, *(message.role for message in opening.first_messages)]
+            for opening in condition.openings
+        ),
         draw.settings,
         bool(condition.tools),
-        map(condition.told, condition.units),
+        map(condition.target_fields, condition.units),
         contexts,
     )
     return condition, replace(run, attempt_timeout=run.attempt_timeout or target.timeout)

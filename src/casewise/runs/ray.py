@@ -23,7 +23,7 @@ from casewise.models.patience import Watch
 from casewise.options import StartOptions
 from casewise.protocols import Status
 from casewise.runs.cost import Budget
-from casewise.runs.folder import Done
+from casewise.runs.folder import Progress
 from casewise.runs.loop import PieceResult, PieceRun, all_open_pieces, ask_all
 from casewise.runs.plan import Cell
 from casewise.runs.samples import LARGEST, Piece, open_clients
@@ -40,7 +40,7 @@ Node = Mapping[str, float]
 
 def run_on_cluster(
     cells: Sequence[Cell],
-    done: Done,
+    progress: Progress,
     folder: Path,
     observe: Callable[[Status], None],
     options: StartOptions,
@@ -49,7 +49,7 @@ def run_on_cluster(
 
     Args:
         cells: The plan.
-        done: Progress of earlier starts.
+        progress: Progress of earlier starts.
         folder: Folder of the run.
         observe: Callback for each judgement, once its piece has ended.
         options: Options of the cluster.
@@ -59,14 +59,14 @@ def run_on_cluster(
         KeyboardInterrupt: It was stopped, and the pieces had time to write what they have.
     """
     log_dir = address_of(folder if is_elsewhere(folder) else folder.resolve())
-    n_open = sum(state.total - state.judged for state in done.states)
+    n_open = sum(state.total - state.judged for state in progress.states)
     results = []
     with _connected(options.address) as ray:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         running, references = dict[Any, Piece](), dict[int, Any]()
         try:
             for piece in all_open_pieces(
-                cells, done, lambda cell: _size(cell, n_open, nodes, options)
+                cells, progress, lambda cell: _size(cell, n_open, nodes, options)
             ):
                 run = ray.remote(max_retries=0, **_needs(piece.cell, nodes, options))(_run_piece)
                 # A node gets the cases of a condition once.

@@ -81,24 +81,24 @@ def to_message(turn: Turn) -> ChatMessage:
             return ChatMessageTool(**fields, tool_call_id=turn.tool_call_id, function=turn.name)
 
 
-class _AsDefined(ToolParams):
+class _VerbatimSchema(ToolParams):
     """A JSON schema that is sent as it is: Inspect knows only some keywords of such schemas."""
 
-    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _definition: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @model_serializer(mode="plain")
     def _whole(self) -> dict[str, Any]:
         # A copy: providers remove the keywords that they take to be unknown to servers.
-        return deepcopy(self._given)
+        return deepcopy(self._definition)
 
 
 def to_tool(tool: ToolDefinition) -> ToolInfo:
     """A definition as Inspect's, of which name, description and parameters are sent as they are."""
     try:
-        parameters = _AsDefined.model_validate(tool.parameters)
+        parameters = _VerbatimSchema.model_validate(tool.parameters)
     except ValidationError:
-        parameters = _AsDefined()
-    parameters._given = dict(tool.parameters)
+        parameters = _VerbatimSchema()
+    parameters._definition = dict(tool.parameters)
     return ToolInfo(name=tool.name, description=tool.description, parameters=parameters)
 
 
@@ -129,7 +129,7 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
     case, protocol = unit[0], condition.protocol
     opening, *more = protocol.open(unit, condition.prompts)
     first, *later = opening.turns
-    turns = [*opening.messages, Turn(role="user", content=first), *opening.checked]
+    turns = [*opening.messages, Turn(role="user", content=first), *opening.tool_turns]
     if draw.system and not any(turn.role == "system" for turn in turns):
         turns.insert(0, Turn(role="system", content=draw.system))
     messages = [to_message(turn) for turn in turns]
@@ -204,7 +204,7 @@ def sample_at(condition: Condition, draw: DrawSettings, place: int) -> Sample:
     id = condition.sample_id(place)
     return Sample(
         id=id,
-        input=[to_message(turn) for turn in opening.begun],
+        input=[to_message(turn) for turn in opening.first_messages],
         # Each of its turns becomes a row of the judgement table.
         metadata={
             "query_id": id,
