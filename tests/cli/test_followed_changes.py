@@ -101,7 +101,7 @@ def test_always_safe_follows_nothing_where_labels_rarely_change(cli: Cli, tmp_pa
     assert [record["rests_on"][one]["pairs"] for one in ("follows", "false_changes")] == [10, 190]
     # Wilson's end of 0 of 10: 1.96^2 / (10 + 1.96^2).
     assert record["follows_ci"] == pytest.approx([0, 0.27753], abs=1e-5)
-    said = "Always says safe (100 of 100 answers): follows 0 of 10 changes that people want, and"
+    said = "Always says safe (400 of 400 answers): follows 0 of 10 changes that people want, and"
     assert said in cli("score", "t.parquet").stdout
 
 

@@ -112,6 +112,8 @@ def unsure(**fields: Any) -> pl.DataFrame:
     return verdicts(**fields).with_columns(mass=pl.lit(0.01))
 
 
+FEW = pl.col("query_id").str.slice(1).cast(pl.Int64) < 12
+
 SINGLE = (
     Situation(
         "perfect",
@@ -207,6 +209,13 @@ SINGLE = (
         lambda: verdicts(1, 0, queries=3),
         "no verdict: no labels, all ties, too few",
         ("6 of 6 read.", "No verdict: 3 queries; it takes 10.", "calls unsafe 1 of 3"),
+        ("of 100",),
+    ),
+    Situation(
+        "few of one side",
+        lambda: planned(verdicts(4).filter((pl.col("intended") == "safe") | FEW)),
+        "figures",
+        ("calls unsafe 4 of 40 acceptable requests, and calls safe 0 of 12 unacceptable requests",),
         ("of 100",),
     ),
     Situation(
@@ -411,7 +420,10 @@ def test_a_run_is_told_alike_in_every_view(
     shares = [*counted(planted), right(planted)]
     # Tied votes make no case acceptable, and doubtful probabilities no verdict.
     unknown = situation.name in ("ties", "no probability on the words")
-    few = {"three queries": ["1 of 3", "0 of 3", "5 of 6"]}
+    few = {
+        "three queries": ["1 of 3", "0 of 3", "5 of 6"],
+        "few of one side": ["4 of 40", "0 of 12", "48 of 52"],
+    }
     row = [re.sub(r" \(.*", "", one) for one in row]
     assert row[2:] == (
         ["–"] * 3 if unknown else few.get(situation.name, list(map(percent, shares)))
