@@ -67,7 +67,7 @@ from casewise.cases.model import (
     to_line,
     turn_text,
 )
-from casewise.cases.personal import find_pieces
+from casewise.cases.personal import find_personal_data
 from casewise.cases.sets import (
     CaseChange,
     SetDiff,

@@ -63,7 +63,7 @@ class CardLine(Strict):
     """Extent of the answer; given for ``partly`` alone."""
 
     @model_validator(mode="after")
-    def _how_goes_with_partly(self) -> Self:
+    def _check_how(self) -> Self:
         if (self.how is not None) != (self.rule == "partly"):
             problem = "the field is missing" if self.how is None else "doesn't go with this rule"
             expected = f"'how' where the rule is 'partly', and only there; it is {self.rule!r}"

@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 from casewise.cases.cells import as_key, as_number, inner_paths, items, opened, plain, value_at
-from casewise.cases.importing import NO_QUERY, REPEATED, ContradictionError, import_cases, unfold
-from casewise.cases.mapping import Each, load_mapping
+from casewise.cases.importing import NO_QUERY, REPEATED, ContradictionError, import_cases, unpivot
+from casewise.cases.mapping import Unpivot, load_mapping
 from casewise.cases.model import GROUPS, SPEAKERS, message_fields
 from casewise.errors import InputError, UsageError, some
 from casewise.files import Table, TableForm, open_tables
@@ -46,7 +46,7 @@ _CONTEXT = _named(
     "profile persona user role policy platform relationship purpose system situation asker "
     "deployment before where channel story vignette place scenario setting"
 )
-_OF_PEOPLE = _named("reason rationale explanation justification comment remark feedback notes")
+_COMMENT = _named("reason rationale explanation justification comment remark feedback notes")
 """Names of what people wrote about a case."""
 _REPLY = _named("response reply completion output")
 _RATER = re.compile(
@@ -81,7 +81,7 @@ _NEITHER = (
     "not_applicable not_sure"
 )
 _NEUTRAL = re.compile(rf"(?i)(?<![a-z])({'|'.join(_NEITHER.split())})(?![a-z])")
-_CALLED = ((_BAD, "unsafe"), (_GOOD, "safe"), (_YES, "safe"), (_NO, "unsafe"), (_NEUTRAL, "none"))
+_SIDES = ((_BAD, "unsafe"), (_GOOD, "safe"), (_YES, "safe"), (_NO, "unsafe"), (_NEUTRAL, "none"))
 """Sides by the names of columns."""
 _MEANING_OF = {
     word: meaning
@@ -103,7 +103,7 @@ _SENTENCE = re.compile(
     r"\S+\s+\S+\s+\S|.*[.?!。\uff1f\uff01…][\"'”)]*\s*\Z|[^\x00-\u2fff]{6}", re.S
 )
 """Three words and more, the punctuation that ends a sentence, or letters that need no spaces."""
-_ENDS = ("safe", "unsafe", "none")
+_VERDICT_SIDES = ("safe", "unsafe", "none")
 _NUMBERED = re.compile(r"(?P<before>.*[A-Za-z])([ _-]?\d+|[ _-][A-Za-z])")
 _LANGUAGE = re.compile(r".+[_ .-]\(?(en|de|fr|es|zh|it|pt|nl|ja|ru|ar|hi)\)?", re.I)
 _SIDED = re.compile(r"(?i)(?<![a-z])(un)?safe(?![a-z])")
@@ -115,9 +115,9 @@ _VERDICTS = "verdicts"
 _SPEAKERS = {"role", "from", "speaker"}
 """Names of the column of who speaks, where a row is one message."""
 _GROUPS = (*GROUPS, "subject")
-_FEW = 12
+_MOST_VALUES = 12
 """Different values that a label may have at most."""
-_SAMPLED = 1000
+_SAMPLE_SIZE = 1000
 """Cells, spread over the rows, by which the kind of a column's texts is told."""
 
 
@@ -168,7 +168,7 @@ class _Column:
         return records if alike or not by_key else []
 
     @property
-    def is_talk(self) -> bool:
+    def is_conversation(self) -> bool:
         """Whether its cells are conversations."""
         parts = ({"role", "content"} <= {*message_fields(record)} for record in self.records)
         return bool(self.records) and all(parts)
@@ -193,9 +193,9 @@ class _Column:
         """Tell whether its name is one of a kind."""
         return any(name.search(self.name) for name in names)
 
-    def mostly(self, pattern: re.Pattern[str]) -> bool:
+    def matches_mostly(self, pattern: re.Pattern[str]) -> bool:
         """Tell whether at least half of its texts, or of a sample, begin as a pattern has it."""
-        sample = self.cells[:: 1 + len(self.cells) // _SAMPLED]
+        sample = self.cells[:: 1 + len(self.cells) // _SAMPLE_SIZE]
         count = sum(pattern.match(str(cell).strip()) is not None for cell in sample)
         return 2 * count >= len(sample)
 
@@ -203,38 +203,38 @@ class _Column:
     def is_text(self) -> bool:
         """Whether its cells are texts, no numbers and no names of rows."""
         texts = all(isinstance(cell, str) for cell in self.cells)
-        return texts and not self.numbers and not self.mostly(_CODE)
+        return texts and not self.numbers and not self.matches_mostly(_CODE)
 
     @property
     def is_prose(self) -> bool:
         """Whether it holds sentences, and no verdicts."""
-        return self.is_text and self.mostly(_SENTENCE) and not self.is_label
+        return self.is_text and self.matches_mostly(_SENTENCE) and not self.is_label
 
     @property
     def is_id(self) -> bool:
         """Whether it names rows."""
-        return _ID.fullmatch(self.name) is not None or self.mostly(_CODE)
+        return _ID.fullmatch(self.name) is not None or self.matches_mostly(_CODE)
 
     @property
     def side(self) -> str:
         """Side that it is called by: ``unsafe votes``, ``n_no``; empty if by none."""
-        return next((side for names, side in _CALLED if self.is_called(names)), "")
+        return next((side for names, side in _SIDES if self.is_called(names)), "")
 
     @property
-    def is_few(self) -> bool:
+    def is_coded(self) -> bool:
         """Whether it has no more different values than a label."""
-        return 0 < len(self.kinds) <= _FEW
+        return 0 < len(self.kinds) <= _MOST_VALUES
 
     @property
     def recurs(self) -> bool:
         """Whether its cells are texts, few or each of them twice on average."""
         texts = all(isinstance(cell, str) for cell in self.cells) and not self.numbers
-        return texts and len(self.kinds) <= max(_FEW, len(self.cells) // 2)
+        return texts and len(self.kinds) <= max(_MOST_VALUES, len(self.cells) // 2)
 
     @cached_property
     def is_label(self) -> bool:
         """Whether half of its cells are sides, or all are yes and no."""
-        if not self.is_few or _ID.fullmatch(self.name):
+        if not self.is_coded or _ID.fullmatch(self.name):
             return False
         meanings = {_meaning(kind) for kind in self.kinds}
         unknown = sum(n for kind, n in self.kinds.items() if _meaning(kind) == "?")
@@ -245,10 +245,10 @@ class _Column:
     @property
     def is_verdict(self) -> bool:
         """Whether it holds numbers, sides, who gave them, or what people wrote."""
-        meanings = set(map(_meaning, self.kinds)) if self.is_few else set[str]()
+        meanings = set(map(_meaning, self.kinds)) if self.is_coded else set[str]()
         says_sides = meanings & {"safe", "unsafe", "yes", "no"}
         is_rater = _RATER.fullmatch(self.name)
-        return bool(self.numbers or says_sides or is_rater) or self.is_called(_OF_PEOPLE)
+        return bool(self.numbers or says_sides or is_rater) or self.is_called(_COMMENT)
 
 
 def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
@@ -271,7 +271,7 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     if not rows:
         bad = next((row for row in read if isinstance(row, InputError)), None)
         raise bad or InputError("no row below the names of the columns", path)
-    each, columns = _unfolded(rows)
+    each, columns = _unpivoted(rows)
     draft = _Drafting(columns, [text for text in answers if text not in headers], list(each))
     draft.take_all()
     mapping = {
@@ -300,19 +300,19 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     return Draft(mapping, head + body, tuple(draft.questions))
 
 
-def _unfolded(rows: list[dict[str, Any]]) -> tuple[list[str], list[_Column]]:
+def _unpivoted(rows: list[dict[str, Any]]) -> tuple[list[str], list[_Column]]:
     """Columns of lists of records, each within the one before; columns with a row a record."""
     each: list[str] = []
     columns = list(_columns(rows))
     while True:
         start = f"{each[-1].rsplit('.', 1)[-1]}." if each else ""
-        listed = (column for column in columns if column.records and not column.is_talk)
+        listed = (column for column in columns if column.records and not column.is_conversation)
         name = next((column.name for column in listed if column.name.startswith(start)), None)
         if name is None:
             return each, columns
         each.append(name)
-        table = Table(Path("rows"), (), [(str(n), row) for n, row in enumerate(rows)])
-        rows = [row for _, row in unfold(table, Each(column=name)).rows if isinstance(row, dict)]
+        wide = Table(Path("rows"), (), [(str(n), row) for n, row in enumerate(rows)])
+        rows = [row for _, row in unpivot(wide, Unpivot(column=name)).rows if isinstance(row, dict)]
         columns = list(_columns(rows))
 
 
@@ -343,7 +343,7 @@ def _filled(value: Any) -> Any:
 
 
 RULES: tuple[tuple[str, Callable[[_Column], bool]], ...] = (
-    ("turns", lambda column: column.is_talk),
+    ("turns", lambda column: column.is_conversation),
     ("rater", lambda column: bool(_RATER.fullmatch(column.name)) and len(column.kinds) > 1),
     ("language", lambda column: "lang" in column.name.casefold() and column.is_text),
     (
@@ -413,7 +413,7 @@ class _Drafting:
         prose = [
             column
             for column in self.columns
-            if column.is_prose and not column.is_called(_REPLY, _OF_PEOPLE)
+            if column.is_prose and not column.is_called(_REPLY, _COMMENT)
         ]
         others = [column for column in prose if not column.is_called(_CONTEXT, _LABEL)]
         texts = [column for column in self.columns if column.is_text and not column.is_label]
@@ -561,7 +561,7 @@ class _Drafting:
 
     def _sides(self, column: _Column) -> dict[str, Any]:
         """Values of a column by their side; a question where the side of many cells is open."""
-        choices = {f"{kind}={end}" for kind in column.kinds for end in _ENDS}
+        choices = {f"{kind}={end}" for kind in column.kinds for end in _VERDICT_SIDES}
         self.possible |= choices
         side_by_kind = dict(answer.rsplit("=", 1) for answer in self.answers if answer in choices)
         meanings = {kind: _meaning(kind) for kind in column.kinds}
@@ -575,7 +575,7 @@ class _Drafting:
         unknown = [kind for kind, side in sides.items() if not side]
         if sum(column.kinds[kind] for kind in unknown) > 0.2 * column.kinds.total():
             text = f"In {column.name!r}, which side is {some(list(map(repr, unknown)), 4)}?"
-            answers = tuple(f"{kind}={end}" for kind in unknown for end in _ENDS)
+            answers = tuple(f"{kind}={end}" for kind in unknown for end in _VERDICT_SIDES)
             self.questions.append(Question(text, answers))
         entries = defaultdict[str, list[str]](list)
         for kind, side in sides.items():
@@ -599,7 +599,7 @@ class _Drafting:
             self._take_read("votes", *people)
             return
         categorical = [
-            column for column in self.columns if column.is_few and column.is_called(*_LABEL_KINDS)
+            column for column in self.columns if column.is_coded and column.is_called(*_LABEL_KINDS)
         ]
         if (rated or categorical) and not named:
             names = [column.name for column in (*rated, *categorical)]
@@ -694,7 +694,7 @@ class _Drafting:
         for answer in self.answers:
             if answer not in possible:
                 listed = (
-                    f"{question.text} [{some(question.answers, _FEW)}]" for question in questions
+                    f"{question.text} [{some(question.answers, 12)}]" for question in questions
                 )
                 asks = " ".join(listed).replace(" []", "") or "none"
                 problem = (

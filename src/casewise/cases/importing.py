@@ -16,7 +16,7 @@ from casewise.cases.files import (
     row_record,
     validated,
 )
-from casewise.cases.mapping import BUILT_IN, EACH, ROW, CaseMapping, Each, MappedRow
+from casewise.cases.mapping import BUILT_IN, EACH, ROW, CaseMapping, MappedRow, Unpivot
 from casewise.cases.model import Case, Context
 from casewise.errors import InputError, one_of
 from casewise.files import Row, Table, TableForm, as_row, open_tables
@@ -77,7 +77,7 @@ def import_cases(source: Any, mapping: CaseMapping) -> Imported:
         tables = [table_in_memory(source)]
     importer = _Import(mapping)
     for table in tables:
-        importer.take_table(reduce(unfold, mapping.each, table))
+        importer.take_table(reduce(unpivot, mapping.each, table))
     importer.check_names(tables[0].file)
     notes = [note for table in tables for note in table.notes]
     return importer.result(tuple(table.file for table in tables), notes)
@@ -134,15 +134,15 @@ def _root(name: str, columns: Collection[str]) -> str | None:
     return next((column for column in columns if f"{name}.".startswith(f"{column}.")), None)
 
 
-def unfold(table: Table, each: Each) -> Table:
+def unpivot(table: Table, each: Unpivot) -> Table:
     """The table from wide to long: a row for each filled cell of the columns, or for each item.
 
     After the last row it raises an InputError where no row had such a column.
     """
-    return replace(table, columns=(), rows=_unfolded(table, each))
+    return replace(table, columns=(), rows=_unpivoted(table, each))
 
 
-def _unfolded(table: Table, each: Each) -> Iterator[tuple[str, Row]]:
+def _unpivoted(table: Table, each: Unpivot) -> Iterator[tuple[str, Row]]:
     new = each.value or str(each.column).rsplit(".", 1)[-1]
     empty, columns = 0, dict[str, None]()
     for place, row in table.rows:
@@ -204,7 +204,7 @@ class _Import:
     problems: list[InputError] = field(default_factory=list)
     differing: Counter[str] = field(default_factory=Counter)
     unused_columns: Counter[str] = field(default_factory=Counter)
-    reached: set[str] = field(default_factory=set)
+    used_paths: set[str] = field(default_factory=set)
     columns: dict[str, None] = field(default_factory=dict)
     """Columns of the rows so far."""
     sample: Mapping[str, Any] = field(default_factory=dict)
@@ -217,7 +217,7 @@ class _Import:
         return frozenset((*(name for _, name in self.mapping.names()), *listed, *BUILT_IN))
 
     @cached_property
-    def outer(self) -> frozenset[str]:
+    def path_prefixes(self) -> frozenset[str]:
         """Columns and paths in which others begin that it names."""
         points = (
             (name, match.start()) for name in self.names for match in re.finditer(r"\.", name)
@@ -230,7 +230,7 @@ class _Import:
             root = _root(name, (*self.columns, *BUILT_IN))
             if root is None:
                 raise _no_column(name, self.columns, file, key)
-            if root != name and name not in self.reached:
+            if root != name and name not in self.used_paths:
                 paths = inner_paths(self.sample.get(root), root)
                 problem = "the path finds nothing in any row"
                 expected = one_of(name, paths, 12)
@@ -248,11 +248,11 @@ class _Import:
                 self.columns |= dict.fromkeys(name for name in row if name not in BUILT_IN)
             self.sample = self.sample or row
             cells = {ROW: number, **row}
-            for case_number, own in enumerate(self.mapping.of_row, start=1):
+            for index, own in enumerate(self.mapping.of_row, start=1):
                 at = table.file, place, table.decimal
                 try:
                     self._take(
-                        MappedRow(cells, own, *at, self.reached, self.unused_columns), case_number
+                        MappedRow(cells, own, *at, self.used_paths, self.unused_columns), index
                     )
                 except InputError as problem:
                     self.problems.append(problem)
@@ -263,7 +263,7 @@ class _Import:
             path = f"{start}{name}"
             if cell in _EMPTY or path in self.names:
                 continue
-            if path not in self.outer:
+            if path not in self.path_prefixes:
                 self.unused_columns[path] += 1
             elif isinstance(cell, dict):
                 self._count_unused(cell, f"{path}.")

@@ -150,7 +150,7 @@ class Share(Choice):
     scale: tuple[float, float] = (0, 1)
 
 
-class Each(_OfColumn):
+class Unpivot(_OfColumn):
     """Wide to long: a row for each of several columns, or for each item of a list in a cell."""
 
     form = "a column that holds lists; or {columns: [NAMES], name: NEW COLUMN, value: NEW COLUMN}"
@@ -184,9 +184,14 @@ CONTEXT = "context."
 
 _TABLE_KEYS = ("each", "header", "encoding", "sheet", "cases")
 """Keys of the whole table, not of one case of a row."""
-_APART = (("query", "turns"), ("vote", "votes"), ("vote", "votes_safe"), ("votes", "votes_safe"))
+_EXCLUSIVE_KEYS = (
+    ("query", "turns"),
+    ("vote", "votes"),
+    ("vote", "votes_safe"),
+    ("votes", "votes_safe"),
+)
 """Keys that exclude each other."""
-_NEEDS = (("rater", "vote"), ("votes_safe", "votes_unsafe"), ("votes_unsafe", "votes_safe"))
+_REQUIRED_KEYS = (("rater", "vote"), ("votes_safe", "votes_unsafe"), ("votes_unsafe", "votes_safe"))
 """Keys that are nothing without another."""
 
 
@@ -226,7 +231,7 @@ class CaseMapping(BaseModel):
     cases: tuple["CaseMapping", ...] = ()
     """Mappings of the several cases of a row, each whole."""
 
-    each: Many[Each] = ()
+    each: Many[Unpivot] = ()
     """Wide to long: the columns, or the items of a list, that become a row each; one after the
     other."""
     header: Annotated[StrictInt, Field(ge=1)] | None = None
@@ -282,15 +287,15 @@ class CaseMapping(BaseModel):
         return data | {"cases": whole}
 
     @model_validator(mode="after")
-    def _goes_together(self) -> Self:
+    def _check_combinations(self) -> Self:
         keys = {name for name, value in self if value not in (None, (), {})}
         keys |= {"context.GROUP.NAME"} if self.parameters else set()
         if not keys & {"query", "turns", "cases"}:
             raise fault("which column is the query?", expected="'query', or 'turns'")
-        for key, other in (*_APART, ("context", "context.GROUP.NAME")):
+        for key, other in (*_EXCLUSIVE_KEYS, ("context", "context.GROUP.NAME")):
             if {key, other} <= keys:
                 raise fault(f"{key!r} does not go with {other!r}", key)
-        for key, other in _NEEDS:
+        for key, other in _REQUIRED_KEYS:
             if key in keys and other not in keys:
                 raise fault(f"{key!r} without {other!r}", key)
         if self.id is not None and not self.id.names:
@@ -337,7 +342,7 @@ class MappedRow:
     """Place of the row in its file: ``row 3``."""
     decimal: str | None
     """Decimal mark of numbers in text; None tells by the number."""
-    reached: set[str]
+    used_paths: set[str]
     """Paths that lead to something, of all rows."""
     unused_columns: Counter[str]
     """Parts of cells that no case takes, of all rows."""
@@ -350,7 +355,7 @@ class MappedRow:
             return plain(self.cells[name])
         value = plain(value_at(self.cells, name))
         if value not in (None, [], {}):
-            self.reached.add(name)
+            self.used_paths.add(name)
         return value
 
     def wrong(

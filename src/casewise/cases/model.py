@@ -155,7 +155,7 @@ class Turn(_Part):
         return turn
 
     @model_validator(mode="after")
-    def _fields_go_with_the_role(self) -> "Turn":
+    def _check_role_fields(self) -> "Turn":
         if self.tool_calls and self.role != "assistant":
             raise ValueError(f"'tool_calls' with the role 'assistant' alone, not {self.role!r}")
         for field in ("tool_call_id", "name"):

@@ -13,7 +13,7 @@ _STREET_NAME = r"(?:St\.|[A-ZÀ-ÖØ-Þ][\w'’-]+|\d{1,3}(?:st|nd|rd|th))"
 
 
 @dataclass(frozen=True, slots=True)
-class PersonalPiece:
+class PersonalDataMatch:
     """A piece of a text that looks like personal data."""
 
     kind: str
@@ -29,7 +29,7 @@ _MARKED = re.compile(r"[\d@]|:[0-9A-Fa-f]{0,4}:")
 """Signs of which every such piece has one; most texts have none."""
 
 
-def find_pieces(text: str) -> Iterator[PersonalPiece]:
+def find_personal_data(text: str) -> Iterator[PersonalDataMatch]:
     """Find pieces that look like personal data, kind by kind; none overlap."""
     if not _MARKED.search(text):
         return
@@ -43,7 +43,7 @@ def find_pieces(text: str) -> Iterator[PersonalPiece]:
             if holds(piece):
                 spans.append(here)
                 fiction = kind in _FICTION and _FICTION[kind](piece)
-                yield PersonalPiece(kind, here.start, here.stop, piece, fiction)
+                yield PersonalDataMatch(kind, here.start, here.stop, piece, fiction)
 
 
 def _luhn(text: str) -> bool:

@@ -182,7 +182,7 @@ def replay(
 
 
 def _grade_old(
-    grader: str, turns: transcripts.AskedTurns, ids: Sequence[str], max_connections: int | None
+    grader: str, turns: transcripts.ReplayTurns, ids: Sequence[str], max_connections: int | None
 ) -> dict[str, protocols.Graded]:
     """Grades of the file's own replies by a model."""
     from casewise.runs import grade_replies

@@ -14,7 +14,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from casewise.cases import Case, case_id, find_pieces
+from casewise.cases import Case, case_id, find_personal_data
 from casewise.contexts import VERDICT_WORDS, near_copies, similar_rows
 from casewise.dataset.findings import CHECKS, AuditInput, Finding, Level, check, counted, grouped
 from casewise.dataset.leakage import Guess
@@ -557,7 +557,7 @@ def personal_data(data: AuditInput) -> Finding:
         matches = dict.fromkeys(
             (piece.kind, _masked(piece.text))
             for text in texts
-            for piece in find_pieces(text)
+            for piece in find_personal_data(text)
             if not piece.is_fiction
         )
         kinds.update(kind for kind, _ in matches)

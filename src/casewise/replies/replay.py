@@ -13,7 +13,7 @@ from casewise import statistics
 from casewise.choices import grading_model, rules_first
 from casewise.protocols import BY_PROVIDER, Graded, ResponseClass, Status, read_reply
 from casewise.replies.correction import GRADES
-from casewise.transcripts import AskedTurns
+from casewise.transcripts import ReplayTurns
 
 
 class ReplyChange(StrEnum):
@@ -69,7 +69,7 @@ class Replies:
     """Rows with ``case_id``, ``status``, ``response_class`` and ``answer``."""
 
 
-def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
+def grade_old(turns: ReplayTurns, grader: str) -> dict[str, Graded]:
     """Grade the file's own replies by the rules, by the ids of their turns.
 
     Replies that a model is to grade have no grade yet. Turns whose reply neither refuses nor
@@ -89,7 +89,7 @@ def grade_old(turns: AskedTurns, grader: str) -> dict[str, Graded]:
     return graded
 
 
-def recorded_replies(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies:
+def recorded_replies(turns: ReplayTurns, graded: Mapping[str, Graded]) -> Replies:
     """The file's own replies with their grades."""
     rows = [
         (id, str(grade.status), grade.response_class, turns.by_case[id].old)
@@ -99,7 +99,7 @@ def recorded_replies(turns: AskedTurns, graded: Mapping[str, Graded]) -> Replies
     return Replies(None, pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row"))
 
 
-def turn_table(turns: AskedTurns) -> pl.DataFrame:
+def turn_table(turns: ReplayTurns) -> pl.DataFrame:
     """The turns that are asked again, a row each."""
     rows = [
         (id, turn.conversation, turn.line, turn.user, turn.case.category, turn.case.query)

@@ -3,8 +3,8 @@
 from casewise.transcripts.conversations import BadLine, Conversation, Endings
 from casewise.transcripts.masking import open_mask
 from casewise.transcripts.placing import (
-    AskedTurns,
     Places,
+    ReplayTurns,
     Reply,
     find_turns,
     last_reply,

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from pydantic import JsonValue
 
-from casewise.cases import Turn, find_pieces
+from casewise.cases import Turn, find_personal_data
 from casewise.errors import UsageError, install_hint
 
 Mask = Callable[[tuple[Turn, ...]], tuple[Turn, ...]]
@@ -44,7 +44,7 @@ def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
         return turns
     # The longest first: a piece may stand within another.
     labels = sorted(_labels(kinds).items(), key=lambda item: -len(item[0]))
-    pattern = re.compile("|".join(f"({_apart(piece)})" for piece, _ in labels), re.IGNORECASE)
+    pattern = re.compile("|".join(f"({_whole_words(piece)})" for piece, _ in labels), re.IGNORECASE)
 
     def put(text: str) -> str:
         return pattern.sub(lambda match: labels[(match.lastindex or 0) - 1][1], _composed(text))
@@ -52,7 +52,7 @@ def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     return tuple(_changed(turn, put) for turn in turns)
 
 
-def _apart(piece: str) -> str:
+def _whole_words(piece: str) -> str:
     """Pattern of a piece where it is not within a word."""
     before = r"(?<![^\W_])" if piece[0].isalnum() else ""
     return before + re.escape(piece) + (r"(?![^\W_])" if piece[-1].isalnum() else "")
@@ -197,7 +197,7 @@ _PLAIN = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d|\d+\.\d+|(?i:cve)-\d{4
 def find_secrets(text: str) -> Iterator[tuple[str, str]]:
     """Kinds and pieces of what looks personal or secret, those that say most first."""
     yield from _matches("KEY", _KEYS, text)
-    for piece in find_pieces(text):
+    for piece in find_personal_data(text):
         yield _LABELS[piece.kind], piece.text
     yield from _matches("ADDRESS", (_STREETS, _POST_CODES), text)
     for match in _DIGITS.finditer(text):

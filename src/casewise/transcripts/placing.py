@@ -149,7 +149,7 @@ def _case_text(case: Case) -> _CaseText:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTurn:
+class ReplayTurn:
     """One turn of the user, asked again after all that was said before it."""
 
     case: Case
@@ -166,12 +166,12 @@ class AskedTurn:
 
 
 @dataclass(slots=True)
-class AskedTurns:
+class ReplayTurns:
     """The turns of conversations that are asked again, and what is left out."""
 
     conversations: int = 0
     """Number of conversations."""
-    by_case: dict[str, AskedTurn] = field(default_factory=dict)
+    by_case: dict[str, ReplayTurn] = field(default_factory=dict)
     """Turns by the ids of their cases."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Number of turns or conversations left out, by reason."""
@@ -187,7 +187,7 @@ def find_turns(
     *,
     each: bool,
     with_old: bool,
-) -> AskedTurns:
+) -> ReplayTurns:
     """Find the turns of conversations that are asked again.
 
     Args:
@@ -196,7 +196,7 @@ def find_turns(
         each: Whether each turn of the user is asked, or the last that was answered.
         with_old: Whether only turns with a reply in the file are of use.
     """
-    turns = AskedTurns()
+    turns = ReplayTurns()
     ids = set[str]()
     for read in conversations:
         turns.conversations += 1
@@ -213,7 +213,7 @@ def find_turns(
             turns.left_out["no turn of the user"] += 1
         for number, place in places:
             history, query = turn_list[:place], turn_list[place].content
-            if reason := _reason_against(turn_list, place, with_old=with_old):
+            if reason := _exclusion_reason(turn_list, place, with_old=with_old):
                 turns.left_out[reason] += 1
                 continue
             old = turn_list[place + 1].content if with_old else ""
@@ -221,7 +221,7 @@ def find_turns(
                 turns.endings.add(old)
             case = Case(id=f"{name}:{number}", query=query, history=history, category=read.category)
             declined = read.declined and place == len(turn_list) - 2
-            turns.by_case[case.id] = AskedTurn(case, name, read.line, read.user, old, declined)
+            turns.by_case[case.id] = ReplayTurn(case, name, read.line, read.user, old, declined)
     return turns
 
 
@@ -239,7 +239,7 @@ def _is_answered(turns: tuple[Turn, ...], place: int) -> bool:
     return place + 1 < len(turns) and turns[place + 1].role == "assistant"
 
 
-def _reason_against(turns: tuple[Turn, ...], place: int, *, with_old: bool) -> str:
+def _exclusion_reason(turns: tuple[Turn, ...], place: int, *, with_old: bool) -> str:
     """Why a turn can't be asked again, or compared; "" where it can."""
     if not turns[place].content.strip():
         return "the user's turn is blank"

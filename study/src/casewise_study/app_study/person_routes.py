@@ -16,7 +16,7 @@ from casewise_study.app_study.sessions import (
 from casewise_study.app_study.site import (
     MOST_REASON,
     ElsewhereError,
-    Known,
+    Sender,
     SentAnswer,
     SentConsent,
     SentForm,
@@ -221,7 +221,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
         return site.show("tutorial.html", site.known_at(request, "/tutorial"))
 
     def ask(
-        known: Known,
+        known: Sender,
         answers: dict[int, int],
         missed: tuple[int, ...] = (),
         problem: str | None = None,
@@ -252,7 +252,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
         after = site.store.answer_comprehension(person.key, int(attempt), passed=not missed)
         if after is None or after.status is not PersonStatus.STARTED or after.passed:
             return go(place_of(after))
-        return ask(Known(known.visitor, after), answers, missed)
+        return ask(Sender(known.visitor, after), answers, missed)
 
     @app.get("/wait")
     def wait(request: Request) -> Response:

@@ -29,7 +29,7 @@ class ContextPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCase:
     """Case as a page shows it."""
 
     query: str
@@ -40,14 +40,14 @@ class Shown:
     history: tuple[Turn, ...] = ()
 
 
-def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> Shown:
+def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> ShownCase:
     """Prepare a query in its context for a page."""
     if context is None or not context.root:
-        return Shown(query, None, history=history)
+        return ShownCase(query, None, history=history)
     text = render_text(context)
     parts = tuple(_parts(context.root))
     same = "\n".join(_lines(parts, 0)) == text
-    return Shown(query, text, parts if same else (), history)
+    return ShownCase(query, text, parts if same else (), history)
 
 
 def _parts(value: dict[str, JsonValue]) -> Iterator[ContextPart]:
@@ -94,7 +94,7 @@ class Screens:
             self._templates.get_template(name)
         self.content = lru_cache(maxsize=8192)(self._content)
 
-    def _content(self, page: Page) -> Shown:
+    def _content(self, page: Page) -> ShownCase:
         """Contents of a page: the same for a case and for a check."""
         if page.place is None:
             check = self.study.check(page.check)

@@ -68,7 +68,7 @@ class SentAnswer(PageForm, SentSignals):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Sender:
     """The person or visitor who sends a request."""
 
     visitor: Visitor
@@ -93,7 +93,7 @@ class Site:
         self.say = self.screens.say
 
     def show(
-        self, template: str, known: Known | None = None, status: int = 200, **values: Any
+        self, template: str, known: Sender | None = None, status: int = 200, **values: Any
     ) -> HTMLResponse:
         """Answer with a page for somebody."""
         shared: dict[str, Any] = {}
@@ -108,7 +108,7 @@ class Site:
 
     def case_page(
         self,
-        known: Known,
+        known: Sender,
         person: Person,
         sent: SentAnswer = _UNSAID,
         problem: str | None = None,
@@ -130,13 +130,13 @@ class Site:
             problem=problem,
         )
 
-    def known(self, request: Request) -> Known | None:
+    def known(self, request: Request) -> Sender | None:
         """The sender of a request; None without a cookie of this study."""
         cookie = request.cookies.get(self.sessions.cookie)
         visitor = self.sessions.read_visit(cookie) if cookie else None
-        return Known(visitor, self.store.person(key=visitor.key)) if visitor else None
+        return Sender(visitor, self.store.person(key=visitor.key)) if visitor else None
 
-    def known_at(self, request: Request, place: str) -> Known:
+    def known_at(self, request: Request, place: str) -> Sender:
         """The sender of a request, who must be at this page.
 
         Raises:
@@ -148,7 +148,7 @@ class Site:
             raise ElsewhereError(go(where))
         return known
 
-    def sender(self, request: Request, form: str) -> Known:
+    def sender(self, request: Request, form: str) -> Sender:
         """The sender of a form with a valid CSRF token.
 
         Args:
@@ -165,7 +165,7 @@ class Site:
             raise ElsewhereError(self.show("stale.html", status=403, where=request.url.path))
         return known
 
-    def person_sending(self, request: Request, form: str) -> tuple[Known, Person]:
+    def person_sending(self, request: Request, form: str) -> tuple[Sender, Person]:
         """The sender of a form who has consented.
 
         Raises:

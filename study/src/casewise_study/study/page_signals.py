@@ -80,14 +80,14 @@ def hidden_word(study: Study, block: int, position: int) -> str | None:
     return "".join(_SOUNDS[byte % len(_SOUNDS)] for byte in drawn)
 
 
-def _is_said(value: object) -> bool:
+def _is_filled(value: object) -> bool:
     return bool(str(value or "").strip())
 
 
 class SentSignals(BaseModel):
     """The fields of a page's form that no person fills in."""
 
-    word: Annotated[bool, BeforeValidator(_is_said)] = False
+    word: Annotated[bool, BeforeValidator(_is_filled)] = False
     """True if the hidden field held anything."""
     watched: Annotated[PageWatch | None, BeforeValidator(PageWatch.read)] = None
     """None where scripts are off."""

@@ -266,7 +266,7 @@ class Recruitment(StudyPart):
         return codes.get(status or "", self.withdrawn)
 
     @model_validator(mode="after")
-    def _codes_tell_apart(self) -> Self:
+    def _check_distinct_codes(self) -> Self:
         names = ("completed", "screened_out", "withdrawn")
         codes: dict[str, str] = {}
         for name in names:
@@ -381,7 +381,7 @@ class Study(StudyPart):
     """The file of cases, the design, and the cases of its cells, once they were read."""
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_numbers(self) -> Self:
         _once((arm.value for arm in self.arms), "the arm stands twice", "arms")
         if (least := self.collection.least) > self.votes and self.collection.is_sequential:
             expected = f"at most votes, {self.votes}"

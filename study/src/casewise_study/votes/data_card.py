@@ -59,7 +59,7 @@ def data_card(results: Results, choices: Mapping[str, bool]) -> str:
             "underpaid": pay_shortfall(study, results.funnel.median_minutes),
             "cases_votes": results.votes_words,
             "released": sum(cell.votes for cell in results.cells),
-            "turned": _turned(results),
+            "turned": _changed_labels(results),
             "replaced": sum(
                 case.votes is not None or case.published_safe_rate is not None for case in cases
             ),
@@ -90,7 +90,7 @@ def _named(names: Iterable[str | None]) -> list[str]:
     return [escape(name) for name in dict.fromkeys(names) if name]
 
 
-def _turned(results: Results) -> list[str]:
+def _changed_labels(results: Results) -> list[str]:
     """Labels that turn without flagged people, the first of them."""
     lines = [
         f"`{escape(label.case_id)}` ({_arm(label.arm)}): {label.everybody or 'no majority'} with "

@@ -170,7 +170,7 @@ class SensitivityRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class ChangedLabel:
     """A label that turns without flagged people; None is a tie, or no vote."""
 
     arm: Arm
@@ -189,7 +189,7 @@ class Results:
     screened: Screened
     with_flagged: bool
     """True if the votes of flagged people are in the figures and the exported cases."""
-    turned: tuple[Turned, ...]
+    turned: tuple[ChangedLabel, ...]
     """Labels that turn without flagged people."""
     complete: int
     """Cells that need no more votes, those of flagged people counted."""
@@ -267,7 +267,7 @@ def summarise(study: Study, collected: Collected, *, with_flagged: bool = False)
         funnel=_funnel(study, collected, screened),
         screened=screened,
         with_flagged=with_flagged,
-        turned=_turned(table, unflagged),
+        turned=_changed_labels(table, unflagged),
         complete=sum(cell.quota_met for cell in cell_votes(study, table)),
         cells=cell_votes(study, counted),
         arms=arm_votes(counted),
@@ -438,13 +438,11 @@ def median_minutes(study: Study, collected: Collected) -> float:
     return median(minutes) if minutes else math.nan
 
 
-def _turned(whole: VoteTable, unflagged: VoteTable) -> tuple[Turned, ...]:
+def _changed_labels(whole: VoteTable, unflagged: VoteTable) -> tuple[ChangedLabel, ...]:
     """Cells whose majority, or tie, is another one among some of the votes."""
     before, after = (map(SIDES.get, votes.majorities.tolist()) for votes in (whole, unflagged))
     rows = zip(whole.cells, before, after, strict=True)
-    return tuple(
-        Turned(*cell, side, other_side) for cell, side, other_side in rows if side != other_side
-    )
+    return tuple(ChangedLabel(*cell, old, new) for cell, old, new in rows if old != new)
 
 
 EVERYBODY = "everybody"

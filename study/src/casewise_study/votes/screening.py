@@ -104,7 +104,7 @@ def screen(study: Study, collected: Collected) -> Screened:
     # Before these a vote on a cell counts as fast.
     floors = np.array(reading(study).fast_seconds(), np.float64)
     chances, reads = _by_votes(study, table, collected)
-    kappas, leniencies = _beside_others(table)
+    kappas, leniencies = _agreement_with_others(table)
     people = []
     for place, (rater, mine) in enumerate(zip(table.raters, table.of_raters(), strict=True)):
         timed = mine[np.isfinite(table.seconds[mine])]
@@ -130,7 +130,7 @@ def screen(study: Study, collected: Collected) -> Screened:
     return Screened(tuple(people))
 
 
-def _beside_others(table: VoteTable) -> tuple[FloatArray, FloatArray]:
+def _agreement_with_others(table: VoteTable) -> tuple[FloatArray, FloatArray]:
     """Kappa and leniency of each person against the others on the same cases."""
     raters = len(table.raters)
     others = np.asarray(table.counts[table.cell] - 1)
