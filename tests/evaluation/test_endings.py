@@ -11,11 +11,11 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import HeldServer
 from support.fault_runs import write_questions
-from support.starts import Start, until, until_held
+from support.starts import Start, until_held
 
 CASES = 100
 STOP_AT = 60
-"""Judgements after which a run is stopped: a multiple of ten, since progress is told in tenths."""
+"""Judgements after which a run is stopped."""
 AT_ONCE = 8
 OPTIONS = ("--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "my logs")
 SAFE = '{"judgement": "safe"}'
@@ -45,12 +45,6 @@ def start(folder: Path, server: Held, **how: str) -> Start:
     return Start(arguments(folder), folder, clean_env() | server.env, **how)
 
 
-def until_judged(process: Start, server: Held) -> None:
-    """Wait until all that was answered is judged, and every connection waits."""
-    until(lambda: f"judged {STOP_AT}/{CASES}" in process.stderr, process)
-    until(lambda: len(server.requests) == STOP_AT + AT_ONCE, process)
-
-
 SIGNALS = [
     (signal.SIGINT, "stopped by Ctrl-C", 130),
     (signal.SIGTERM, "stopped by SIGTERM", 143),
@@ -64,7 +58,7 @@ def test_a_signal(
     cli: Cli, tmp_path: Path, server: Held, way: int, words: str, status: int
 ) -> None:
     process = start(tmp_path, server)
-    until_judged(process, server)
+    until_held(process, server, tmp_path / "my logs", AT_ONCE)
     process.send_signal(way)
     out, err = process.communicate()
     assert process.returncode == status, err

@@ -168,6 +168,9 @@ def test_a_refusal_that_is_told(cli: Cli, tmp_path: Path) -> None:
         cases = write_questions(tmp_path / "cases.jsonl", 6)
         said = run(cli, path, "--cases", cases)
     assert "6 declined by the bot" in said
+    # Replies that come at once make one line of progress.
+    assert [word for word in said.split() if word.startswith("judged")] == ["judged"]
+    assert "judged 6/6" in said
     assert "content filter" not in said
     rows = rows_of(tmp_path / "logs")
     assert {(row["response_class"], row["graded_by"]) for row in rows} == {("refusal", "provider")}
@@ -425,10 +428,14 @@ def test_a_target_that_changes_is_another(cli: Cli, tmp_path: Path) -> None:
         path = write_target(tmp_path, OPENAI_TARGET, server, **given)
         run(cli, path, "--cases", cases)
         path.write_text(path.read_text() + "timeout: 9\n# slow today\n")
-        assert "going on: 3 of 3" in run(cli, path, "--cases", cases)
+        said = run(cli, path, "--cases", cases)
+        assert "going on: 3 of 3" in said
+        assert "another version" not in said
         assert len(server.requests) == 3
         path = write_target(tmp_path, OPENAI_TARGET, server, body={"q": "{text}"}, **given)
-        assert "going on" not in run(cli, path, "--cases", cases)
+        said = run(cli, path, "--cases", cases)
+        assert "going on" not in said
+        assert "logs holds runs of another version of casewise-target/bot, which stay" in said
         assert len(server.requests) == 6
     done = cli("score", "logs", "--format", "json", env=ENV)
     assert done.returncode == 0, done.stderr

@@ -66,7 +66,10 @@ def print_estimates(estimates: Sequence[CostEstimate]) -> None:
 
 
 LINES = 10
-"""Lines of progress over a run, where there is no terminal."""
+"""Most lines of progress over a run, where there is no terminal."""
+
+LINE_INTERVAL_S = 10.0
+"""Fewest seconds between two of them, but for the last."""
 
 
 def _rate(speed: float) -> str:
@@ -88,6 +91,7 @@ class CountProgress(Progress):
         more = TextColumn("{task.fields[more]}")
         super().__init__(*columns, more, console=console, disable=not console.is_terminal)
         self._what, self._step, self._next = label, step, step
+        self._next_at = LINE_INTERVAL_S
         self._started = time.monotonic()
         self._first: tuple[int, float] | None = None
         self._task = self.add_task(label, total=None, more="")
@@ -104,15 +108,17 @@ class CountProgress(Progress):
         return time.monotonic() - self._started
 
     def __call__(self, number: int, total: int | None = None, more: Sequence[str] = ()) -> None:
-        """Show the number, how fast it grows, and more; without a terminal, some ten times."""
+        """Show the number, how fast it grows, and more; without a terminal, ten times at most."""
         first, began = self._first = self._first or (number, self.seconds)
         if number > first:
             rate = (number - first) / max(self.seconds - began, 1e-6)
             remaining = [] if total is None else [f"{(total - number) / rate:.0f} s left"]
             more = (_rate(rate), *remaining, *more)
         self.update(self._task, completed=number, total=total, more=", ".join(more))
-        if self.console.is_terminal or (number < self._next and number != total) or not number:
+        is_due = number >= self._next and self.seconds >= self._next_at
+        if self.console.is_terminal or not number or not (is_due or number == total):
             return
+        self._next_at = self.seconds + LINE_INTERVAL_S
         self._next = number + max(self._step, (total or 0) // LINES)
         of = "" if total is None else f"/{total:,}"
         line = ", ".join([f"{self._what} {number:,}{of}", *more])
@@ -257,13 +263,25 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs; a folder of another run, or server.
         Exit: The run was stopped; its ending was printed.
     """
-    from casewise.runs import Observers, make_budget, read_progress, resume, run_cells
+    from casewise.runs import (
+        Observers,
+        changed_targets,
+        make_budget,
+        read_progress,
+        resume,
+        run_cells,
+    )
 
     cells, done = resume(cells, folder, same_server=same_server)
     total = sum(cell.judgements for cell in cells)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:
         note(f"going on: {done.judged:,} of {total:,} were judged before")
+    note_all(
+        f"{address_of(folder)} holds runs of another version of {model}, which stay and are scored "
+        "too; for this version alone, give another --log-dir"
+        for model in changed_targets(cells, folder)
+    )
     if is_elsewhere(folder):
         note(f"{address_of(folder)} has no locks: keep other runs out of it")
     if budget is not None:

@@ -8,7 +8,14 @@ Inspect's, and ``making`` has contexts written.
 
 from casewise.runs.asking import grade_replies
 from casewise.runs.cost import Budget, CostEstimate, total
-from casewise.runs.folder import CellState, command_line, make_budget, read_progress, resume
+from casewise.runs.folder import (
+    CellState,
+    changed_targets,
+    command_line,
+    make_budget,
+    read_progress,
+    resume,
+)
 from casewise.runs.loop import (
     Observers,
     RunResult,

@@ -280,6 +280,15 @@ def resume(
     return addressed, progress
 
 
+def changed_targets(cells: Sequence[Cell], folder: Path) -> list[str]:
+    """Models of targets in a plan of which a folder holds runs by another version of their file."""
+    now = {cell.model: cell.request.model_arg.get("version") for cell in cells if cell.is_target}
+    before = {
+        (header.model, header.eval.model_args.get("version")) for header in read_headers(folder)
+    }
+    return sorted({model for model, version in before if version != (now.get(model) or version)})
+
+
 def _holds_answers(headers: Iterable[LogHeader]) -> bool:
     with suppress(InputError):
         return any(record.judged for header in headers for record in read_records(header))
