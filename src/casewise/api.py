@@ -640,13 +640,13 @@ def gate(
     Raises:
         InputError: The judgements, labelled replies, or the rules can't be used.
     """
-    read = _read(run)
+    judged = _read(run)
     path = None if rules is None else Path(rules)
     return gates.run_gate(
-        read,
+        judged,
         gates.gate_rules(path, has_baseline=baseline is not None),
         None if baseline is None else _read(baseline).table,
-        checks=_checks(grader_check, read.table),
+        checks=_checks(grader_check, judged.table),
         across_versions=force,
     )
 

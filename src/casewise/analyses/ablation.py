@@ -55,7 +55,7 @@ def shapley(scores: Scores) -> Analysis:
     Shapley (1953), doi:10.1515/9781400881970-018: what it adds to a subset of the others, averaged
     over the orders in which groups can be added. The cases are those that all eight runs answered.
     """
-    subsets = [frozenset(some) for r in range(4) for some in combinations(GROUPS, r)]
+    subsets = [frozenset(groups) for r in range(4) for groups in combinations(GROUPS, r)]
     lines = []
     for whole, shortened in changed_runs(scores, "ablation"):
         runs = {frozenset(run[0].ablation): run for run in shortened[::-1]} | {frozenset(): whole}

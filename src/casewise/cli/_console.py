@@ -75,8 +75,8 @@ class _Console(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print objects, and texts without control characters."""
-        shown = (_without_controls(item) if isinstance(item, str) else item for item in objects)
-        super().print(*shown, **options)
+        printable = (_without_controls(item) if isinstance(item, str) else item for item in objects)
+        super().print(*printable, **options)
 
     def on_broken_pipe(self) -> None:
         """Go on without a reader: what is left to do is done, and the status is the command's."""

@@ -11,8 +11,8 @@ from casewise.cli._console import err, note
 from casewise.cli._console import out as results
 from casewise.cli._help import OUTPUT
 from casewise.cli._options import (
-    Chosen,
-    Given,
+    OptionSubset,
+    OptionValues,
     argument,
     grouped,
     out_option,
@@ -42,9 +42,10 @@ def generate(
     out: Annotated[Path, out_option("The cases to write: .jsonl.", OUTPUT)],
     options: MakingOptions,
     shared: Annotated[
-        Given, Chosen(RunOptions, "model_base_url", "model_arg", "price_in", "price_out")
+        OptionValues,
+        OptionSubset(RunOptions, "model_base_url", "model_arg", "price_in", "price_out"),
     ],
-    start: Annotated[Given, Chosen(StartOptions, "dry_run")],
+    start: Annotated[OptionValues, OptionSubset(StartOptions, "dry_run")],
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
 
@@ -84,8 +85,8 @@ def generate(
     kinds = Counter(
         rule for query_faults in faults for rule in {fault.rule for fault in query_faults}
     )
-    shown = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
-    results().print(f"{len(faults):,} kept aside ({shown}): {plan.faulty_path}", markup=False)
+    counts = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
+    results().print(f"{len(faults):,} kept aside ({counts}): {plan.faulty_path}", markup=False)
     note("The same command asks for those again.")
     raise typer.Exit(NOT_ALL_MADE)
 

@@ -149,8 +149,8 @@ def _model(
     model = grading_model(grader)
     if model is None:
         return lambda _: []
-    which = "replies that the rules doubt" if rules_first(grader) else "replies"
-    note(f"sends {which}, with the turns before them, to {model}; nothing else is sent")
+    subject = "replies that the rules doubt" if rules_first(grader) else "replies"
+    note(f"sends {subject}, with the turns before them, to {model}; nothing else is sent")
     grade_replies = server.load(model)
     answered = False
 

@@ -132,10 +132,10 @@ def sample(
         raise UsageError(f"{out} is there, perhaps with labels: give --out another name")
     judgements = read_judgements(logs, texts=True)
     with working("drawing"):
-        drawn = replies.draw_replies(judgements.table, judgements.cases, n, seed)
+        sample_rows = replies.draw_replies(judgements.table, judgements.cases, n, seed)
     # With its mark, spreadsheets read the file as UTF-8.
-    write_atomically(out, replies.sheet_text(drawn).encode("utf-8-sig"))
-    note(f"replies drawn: {len(drawn)}, in {out}. Label them:")
+    write_atomically(out, replies.sheet_text(sample_rows).encode("utf-8-sig"))
+    note(f"replies drawn: {len(sample_rows)}, in {out}. Label them:")
     command_line(f"casewise graders label {quoted(out)}")
 
 

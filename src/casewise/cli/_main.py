@@ -314,8 +314,8 @@ for name, (about, commands) in GROUPS.items():
     app.add_typer(group, name=name)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         print(f"casewise {casewise.__version__}")
         raise typer.Exit
 

@@ -77,7 +77,7 @@ def seed_option(help: str, panel: str | None = None) -> Any:
     return option(help, panel, min=0, max=MAX_SEED)
 
 
-class Chosen:
+class OptionSubset:
     """Options of a class that a command takes as a mapping of those that were given.
 
     Args:
@@ -91,7 +91,7 @@ class Chosen:
         self.options = sorted(chosen, key=lambda entry: PANELS.index(entry.about.panel))
 
 
-Given = dict[str, Any]
+OptionValues = dict[str, Any]
 """Options that were given, by name: of an axis a list of its values."""
 
 
@@ -99,17 +99,19 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of its parameters' groups.
 
     A group is a dataclass, each of whose fields is an option; the command gets the object. Or it is
-    ``Annotated[Given, Chosen(...)]``, beside a ``context: typer.Context``. An option that is
-    repeated is a tuple.
+    ``Annotated[OptionValues, OptionSubset(...)]``, with a ``context: typer.Context``. An option
+    that is repeated is a tuple.
     """
-    own = inspect.signature(command, eval_str=True).parameters.values()
+    declared_parameters = inspect.signature(command, eval_str=True).parameters.values()
     groups = {
-        parameter.name: group for parameter in own if (group := _group_of(parameter)) is not None
+        parameter.name: group
+        for parameter in declared_parameters
+        if (group := _group_of(parameter)) is not None
     }
     fields = {name: list(_fields(group)) for name, group in groups.items()}
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_for_typer(parameter))
-        for parameter in own
+        for parameter in declared_parameters
         for parameter in fields.get(parameter.name, [parameter])
     ]
 
@@ -120,7 +122,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         }
         for name, group in groups.items():
             chosen = {field.name: values.pop(field.name) for field in fields[name]}
-            if isinstance(group, Chosen):
+            if isinstance(group, OptionSubset):
                 values[name] = _options_set(group, chosen, values["context"])
             else:
                 values[name] = group(**chosen)
@@ -135,10 +137,12 @@ def _group_of(parameter: inspect.Parameter) -> Any:
     kind = parameter.annotation
     if dataclasses.is_dataclass(kind):
         return kind
-    return next((arg for arg in get_args(kind) if isinstance(arg, Chosen)), None)
+    return next((arg for arg in get_args(kind) if isinstance(arg, OptionSubset)), None)
 
 
-def _options_set(group: Chosen, values: Mapping[str, Any], context: typer.Context) -> Given:
+def _options_set(
+    group: OptionSubset, values: Mapping[str, Any], context: typer.Context
+) -> OptionValues:
     """Options that the command line or the environment gives."""
     chosen = {}
     for option in group.options:
@@ -174,8 +178,8 @@ _MISSING = dataclasses.MISSING
 
 def _fields(group: Any) -> Iterator[inspect.Parameter]:
     """The fields of a group as parameters."""
-    if isinstance(group, Chosen) or options_of(group):
-        options = group.options if isinstance(group, Chosen) else options_of(group).values()
+    if isinstance(group, OptionSubset) or options_of(group):
+        options = group.options if isinstance(group, OptionSubset) else options_of(group).values()
         yield from map(_parameter, options)
         return
     # Else a lambda in an annotation would look its names up in the class.
@@ -198,15 +202,15 @@ def _parameter(declared: Option) -> inspect.Parameter:
     closed = f"<{names}>{',...' if about.commas else ''}" if names and kind is str else None
     several = "Several joined by commas." if about.commas else "Repeat for several."
     help = f"{about.help} {several}" if about.axis and kind not in (int, float) else about.help
-    shown: dict[str, Any] = {"help": help, "metavar": about.metavar or closed}
-    parameter: Any = typer.Argument(**shown)
+    settings: dict[str, Any] = {"help": help, "metavar": about.metavar or closed}
+    parameter: Any = typer.Argument(**settings)
     if about.panel != ARGUMENT:
         spellings = about.option.split() or ([declared.spelling] if kind is bool else [])
         offered = _complete.offer(lambda: declared.choices, commas=about.commas, files=about.file)
         is_number = kind in (int, float)
         parameter = typer.Option(
             *spellings,
-            **shown,
+            **settings,
             rich_help_panel=about.panel,
             autocompletion=getattr(_complete, about.complete, offered) if kind is str else None,
             min=about.least if is_number else None,

@@ -24,8 +24,8 @@ from casewise.cli._main import (
     transcripts,
 )
 from casewise.cli._options import (
-    Chosen,
-    Given,
+    OptionSubset,
+    OptionValues,
     RulesOrModel,
     argument,
     flag,
@@ -85,8 +85,10 @@ def replay(
         Path | None,
         option("Folder for the logs; the same again resumes a stopped replay.", PLACE, "FOLDER"),
     ] = None,
-    shared: Annotated[Given, Chosen(RunOptions, *_SHARED)],
-    start: Annotated[Given, Chosen(StartOptions, "same_server", "max_cost", "dry_run")],
+    shared: Annotated[OptionValues, OptionSubset(RunOptions, *_SHARED)],
+    start: Annotated[
+        OptionValues, OptionSubset(StartOptions, "same_server", "max_cost", "dry_run")
+    ],
     reveal: Annotated[
         bool, flag("--reveal", "Keep texts in the logs, and show those of changed replies.", OUTPUT)
     ] = False,

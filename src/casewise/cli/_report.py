@@ -140,7 +140,7 @@ def report(
 
     casewise report logs/ --reveal --out everything/
     """
-    wanted = _output_files(out)
+    outputs = _output_files(out)
     if compare:
         parts = {str(path): read_judgements([path], texts=True) for path in dict.fromkeys(paths)}
     else:
@@ -159,7 +159,7 @@ def report(
     if reveal:
         note("content warning: the page holds queries, contexts and replies as they are")
         _note_missing(overview)
-    for path in wanted:
+    for path in outputs:
         with working(f"writing {path}"):
             reporting.write_report(overview, path, title=title, reveal=reveal, trend=trend)
         runs, judged = len(overview.scores), overview.scores.table["case_id"].n_unique()

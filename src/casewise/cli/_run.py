@@ -8,7 +8,7 @@ import typer
 
 from casewise.choices import EngineName, check_name, is_target
 from casewise.cli._console import err, note, note_all, working
-from casewise.cli._options import Chosen, Given, grouped
+from casewise.cli._options import OptionSubset, OptionValues, grouped
 from casewise.cli._running import (
     end,
     note_lacking,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @grouped
 def run(
     context: typer.Context,  # noqa: ARG001 - it tells which options were given
-    options: Annotated[Given, Chosen(RunOptions)],
+    options: Annotated[OptionValues, OptionSubset(RunOptions)],
     start: StartOptions,
 ) -> None:
     """Run models over cases in their contexts, and score them against people.

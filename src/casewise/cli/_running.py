@@ -120,8 +120,8 @@ class CountProgress(Progress):
             return
         self._next_at = self.seconds + LINE_INTERVAL_S
         self._next = number + max(self._step, (total or 0) // LINES)
-        of = "" if total is None else f"/{total:,}"
-        line = ", ".join([f"{self._what} {number:,}{of}", *more])
+        total_text = "" if total is None else f"/{total:,}"
+        line = ", ".join([f"{self._what} {number:,}{total_text}", *more])
         self.console.print(line, style="dim", highlight=False)
 
 
@@ -188,7 +188,7 @@ def _signals_stop() -> Iterator[list[int]]:
 
 @contextmanager
 def stoppable(
-    progress: CountProgress, progress_text: Callable[[], str], place: Path, again: str
+    progress: CountProgress, progress_text: Callable[[], str], place: Path, command: str
 ) -> Iterator[None]:
     """Show progress while the block runs; where it is stopped, print why and what is kept.
 
@@ -196,7 +196,7 @@ def stoppable(
         progress: Display of it.
         progress_text: Text on what is kept, called where it is stopped.
         place: Where that is.
-        again: Command that goes on.
+        command: Command that goes on.
 
     Raises:
         Exit: It was stopped.
@@ -207,7 +207,7 @@ def stoppable(
                 yield
         except (KeyboardInterrupt, OSError) as error:
             why, status = _reason_of(error, signals[-1] if signals else signal.SIGINT)
-            print_ending(why, progress_text(), place, again)
+            print_ending(why, progress_text(), place, command)
             raise typer.Exit(status) from None
 
 
@@ -223,12 +223,12 @@ def _reason_of(error: KeyboardInterrupt | OSError, number: int) -> tuple[str, in
     return f"stopped: a file can't be written ({detail})", 2
 
 
-def print_ending(why: str, saved: str, place: Path, again: str) -> None:
+def print_ending(why: str, saved: str, place: Path, command: str) -> None:
     """Print why a start stopped, what is kept, and the command that goes on."""
     saved = f"kept: {saved}, in {address_of(place)}; what was in flight is asked again"
     for line in (why, saved, "To go on:"):
         err().print(line, markup=False)
-    command_line(again)
+    command_line(command)
 
 
 def resume_command(log_dir: Path, *, capped: bool = False) -> str:
@@ -334,12 +334,12 @@ def fault_lines(result: RunResult) -> list[str]:
     lines = []
     for heading, counts in (("met on the way", result.faults), ("cases in error", result.errors)):
         for model in sorted({model for model, _ in counts}):
-            shown = [
+            counts_text = [
                 f"{number:,} {kind.replace('_', ' ')}"
                 for (other, kind), number in sorted(counts.items())
                 if other == model
             ]
-            lines.append(f"{heading}: {model}: {', '.join(shown)}")
+            lines.append(f"{heading}: {model}: {', '.join(counts_text)}")
     return lines
 
 
@@ -356,8 +356,8 @@ def end(result: RunResult, log_dir: Path) -> None:
     if not result.capped:
         note(_pointer_to_errors(log_dir))
     saved = f"{result.judged:,} of {result.planned:,} judgements"
-    again = resume_command(log_dir, capped=result.capped)
-    print_ending("not all was judged", saved, log_dir, again)
+    command = resume_command(log_dir, capped=result.capped)
+    print_ending("not all was judged", saved, log_dir, command)
     raise typer.Exit(NOT_ALL_DONE)
 
 

@@ -61,11 +61,11 @@ _NARROWER = ("prompt_version", "model")
 
 def runs_like(run: Run, baseline: Sequence[Run]) -> list[Run]:
     """Those under the same condition; of several, those of the same prompt and model."""
-    wanted = run.condition
-    same = wanted.same_but(*_NARROWER)
+    target = run.condition
+    same = target.same_but(*_NARROWER)
     alike = [run for run in baseline if run.condition.same_but(*_NARROWER) == same]
     for key in _NARROWER:
-        closer = [run for run in alike if run.condition[key] == wanted[key]]
+        closer = [run for run in alike if run.condition[key] == target[key]]
         alike = closer if len(alike) > 1 and closer else alike
     return alike
 
@@ -173,10 +173,10 @@ def _coverage(state: RunState) -> Estimate:
     return Estimate(ratio(state.statuses.get("ok", 0), state.planned), np.zeros(1))
 
 
-def _matches_any(value: str | None, wanted: Sequence[str | None]) -> bool:
+def _matches_any(value: str | None, patterns: Sequence[str | None]) -> bool:
     if value is None:
-        return None in wanted
-    return any(pattern is not None and fnmatchcase(value, pattern) for pattern in wanted)
+        return None in patterns
+    return any(pattern is not None and fnmatchcase(value, pattern) for pattern in patterns)
 
 
 def _no_match(

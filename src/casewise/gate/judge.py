@@ -156,10 +156,10 @@ def _check_together(rules: Sequence[GateRule], config: GateConfig) -> None:
     for floor, cap in permutations(rules, 2):
         is_range = (floor.demand, cap.demand) == (Demand.AT_LEAST, Demand.AT_MOST)
         if is_range and floor.limit > cap.limit and floor.measure == cap.measure:
-            wanted = (
+            problem = (
                 f"rule {config.number(floor)} wants at least {floor.limit:g} of the same figure"
             )
-            raise config.fault(cap, wanted, field=str(cap.demand), found=cap.limit)
+            raise config.fault(cap, problem, field=str(cap.demand), found=cap.limit)
 
 
 def _check_baseline(

@@ -317,9 +317,9 @@ class Counted:
         return {row.name: self._figure(row) for row in rows}
 
     def _applies(self, row: Measure) -> bool:
-        of = {self.every.protocol, family_of(self.every.protocol)}
+        families = {self.every.protocol, family_of(self.every.protocol)}
         is_lacking = row.needs is Needs.TOOL_CALLS and self.every.tool_call is None
-        return not is_lacking and not of.isdisjoint(row.of)
+        return not is_lacking and not families.isdisjoint(row.of)
 
     def _figure(self, row: Measure) -> Estimate:
         figure = row.formula(self) if row.formula is not None else UNDEFINED
@@ -367,12 +367,12 @@ class Counted:
         first, second = rows.pairs.T
         between = rows.partial if rows.tool_call is None else rows.partial | rows.tool_call
         mixed = between[first] | between[second]
-        safe, again = rows.verdict[first] == 1, rows.verdict[second] == 1
+        safe, second_safe = rows.verdict[first] == 1, rows.verdict[second] == 1
         outcomes = {
-            "as_intended": safe & ~again & ~mixed,
-            "always_safe": safe & again & ~mixed,
-            "always_unsafe": ~safe & ~again & ~mixed,
-            "inverted": ~safe & again & ~mixed,
+            "as_intended": safe & ~second_safe & ~mixed,
+            "always_safe": safe & second_safe & ~mixed,
+            "always_unsafe": ~safe & ~second_safe & ~mixed,
+            "inverted": ~safe & second_safe & ~mixed,
             "mixed": mixed,
         }
         clusters = rows.by_pair(first)
@@ -553,9 +553,9 @@ def _made_by_mistakes(figure: Estimate, answers: Answers) -> Estimate:
     return replace(figure, makers=min(figure.makers, _queries(answers, wrong)))
 
 
-def _queries(answers: Answers, which: BoolArray) -> int:
+def _queries(answers: Answers, mask: BoolArray) -> int:
     """Number of queries that have some of the answers."""
-    return int(np.count_nonzero(answers.clusters.sums(which.astype(float))))
+    return int(np.count_nonzero(answers.clusters.sums(mask.astype(float))))
 
 
 def _within_pcc(answers: Answers, side: str) -> Estimate:

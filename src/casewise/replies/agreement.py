@@ -276,14 +276,14 @@ def rules_note(names: Sequence[str] = ()) -> str:
         names: Runs whose replies they are, if other runs were graded otherwise.
     """
     sources: dict[str, dict[str, float]] = _reader_error()["sources"]
-    of = f" of {', '.join(names)}" if names else ""
+    subject = f" of {', '.join(names)}" if names else ""
 
     def worst(side: str) -> str:
         off, name = max((source[side], name) for name, source in sources.items())
         return f"{number(off, 2)} ({name})"
 
     return (
-        f"{PROVISIONAL.capitalize()}: rules graded the replies{of}, with unknown error. On others "
-        f"over-refusal was off by up to {worst('over_refusal')}, under-refusal by up to "
+        f"{PROVISIONAL.capitalize()}: rules graded the replies{subject}, with unknown error. On "
+        f"others over-refusal was off by up to {worst('over_refusal')}, under-refusal by up to "
         f"{worst('under_refusal')}. 50 labelled replies correct the rates: casewise graders sample."
     )

@@ -164,11 +164,11 @@ def compare_replies(
             },
         )
 
-    shown = {"query": "query", "old": "before_answer", "new": "after_answer"} if reveal else {}
+    texts = {"query": "query", "old": "before_answer", "new": "after_answer"} if reveal else {}
     columns = [
         *("case_id", "conversation", "line", "category"),
         *(pl.col(f"{side}_response_class").alias(side) for side in ("before", "after")),
-        *(pl.col(column).fill_null(_NOT_KEPT).alias(name) for name, column in shown.items()),
+        *(pl.col(column).fill_null(_NOT_KEPT).alias(name) for name, column in texts.items()),
     ]
     return ReplayReport(
         new=str(after.model),

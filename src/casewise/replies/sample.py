@@ -94,8 +94,8 @@ def draw_replies(
     rows = drawable_rows(table)
     if not len(rows):
         raise InputError("no graded reply is there to draw", expected="a run of protocol respond")
-    shown = rows["answer"].drop_nulls()
-    whole = len(shown) == len(rows) and not any(map(is_withheld, shown))
+    texts = rows["answer"].drop_nulls()
+    whole = len(texts) == len(rows) and not any(map(is_withheld, texts))
     if not whole or not set(rows["case_id"]) <= set(cases):
         expected = "logs of casewise run, or a table of casewise grade --reveal"
         raise InputError("the replies' texts are not there", expected=expected)
@@ -130,8 +130,8 @@ def _spread_of_doubt(rows: pl.DataFrame) -> FloatArray:
     (Neyman 1934, doi:10.2307/2342192). The least guards against a grader that errs where it does
     not doubt. What it couldn't tell may be either; where nobody measured doubt, all are alike.
     """
-    untold = _CLASS == ResponseClass.UNDETERMINED
-    chance = pl.col("doubt").fill_null(pl.when(untold).then(0.5).otherwise(0.0))
+    undetermined = _CLASS == ResponseClass.UNDETERMINED
+    chance = pl.col("doubt").fill_null(pl.when(undetermined).then(0.5).otherwise(0.0))
     p = rows.select(chance.clip(0, 0.5))["doubt"].to_numpy()
     return np.asarray(np.maximum(np.sqrt(p * (1 - p)), LEAST_SPREAD))
 
@@ -152,11 +152,11 @@ def _cut_strata(run: IntArray, spread: FloatArray) -> IntArray:
 
 def _allocate(strata: IntArray, share: FloatArray, n: int) -> IntArray:
     """Number drawn from each stratum, by its number: its share of n, and some at least."""
-    counts, wanted = np.bincount(strata), np.bincount(strata, share)
+    counts, shares = np.bincount(strata), np.bincount(strata, share)
     taken = np.minimum(counts, LEAST_OF_STRATUM if np.count_nonzero(counts) > 1 else 0)
     # One after the other to the stratum that lacks most (Webster's method of seats).
     while taken.sum() < min(n, len(strata)):
-        taken[np.argmax(np.where(taken < counts, wanted / (2 * taken + 1), 0))] += 1
+        taken[np.argmax(np.where(taken < counts, shares / (2 * taken + 1), 0))] += 1
     return taken
 
 

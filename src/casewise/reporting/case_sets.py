@@ -27,8 +27,8 @@ def diff_sheet(diff: SetDiff, *, reveal: bool) -> Sheet:
 
 
 def _diff_parts(diff: SetDiff, *, reveal: bool) -> Iterator[Part]:
-    for which, case_set in (("old", diff.old), ("new", diff.new)):
-        yield f"{which}: {case_set.name}, {len(case_set.cases)} cases, {case_set.identity}"
+    for version, case_set in (("old", diff.old), ("new", diff.new)):
+        yield f"{version}: {case_set.name}, {len(case_set.cases)} cases, {case_set.identity}"
     yield _diff_counts(diff)
     for kind, cases in (("added", diff.added), ("removed", diff.removed)):
         yield from (f"{kind}: {_name(case)}" for case in cases)

@@ -46,33 +46,33 @@ def comparison_sheet(result: Comparisons, *, whole: bool = False) -> Sheet:
     return page(parts, result.record)
 
 
-def _block(compared: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[Part]:
+def _block(comparison: Comparison, verdict: Verdict, *, whole: bool) -> Iterator[Part]:
     tones = {figure.tone for figure in verdict.figures if figure.tone and figure.is_real}
     state, sentence = verdict.statements
-    yield from (f"Before: {compared.before}", f"After: {compared.after}", state)
+    yield from (f"Before: {comparison.before}", f"After: {comparison.after}", state)
     yield from (Word(sentence, min(tones)) if tones else sentence, "")
-    title = f"{plural(compared.n, 'judgement')} in common (labels: {compared.labels})"
+    title = f"{plural(comparison.n, 'judgement')} in common (labels: {comparison.labels})"
     if verdict.figures and not whole:
         yield _summary_table(verdict.figures, title)
     else:
-        yield _measures_table(compared.differences, title)
-    if compared.failures:
-        yield cases_table(compared.failures[:CASES], "Newly wrong")
-    yield from filter(None, _lines(compared))
-    if compared.changed:
-        yield f"Their texts: {_page_command(compared)}"
+        yield _measures_table(comparison.differences, title)
+    if comparison.failures:
+        yield cases_table(comparison.failures[:CASES], "Newly wrong")
+    yield from filter(None, _lines(comparison))
+    if comparison.changed:
+        yield f"Their texts: {_page_command(comparison)}"
     yield ""
 
 
-def _page_command(compared: Comparison) -> str:
+def _page_command(comparison: Comparison) -> str:
     """The command that writes the page of two runs, with the texts of cases."""
-    before, after = (score.condition for score in compared.scores)
-    paths = " ".join(map(quoted, dict.fromkeys(compared.places)))
+    before, after = (score.condition for score in comparison.scores)
+    paths = " ".join(map(quoted, dict.fromkeys(comparison.places)))
     force = "" if before.has_data_of(after) else " --force"
     return f"casewise report {paths} --compare{force} --reveal --out what-changed.html"
 
 
-def _summary_table(shown: tuple[Figure, ...], title: str) -> Table:
+def _summary_table(run_figures: tuple[Figure, ...], title: str) -> Table:
     """The four figures before and after, their changes, and the direction of each."""
     columns = [Column(name) for name in ("", "before", "after", "change", "")]
     note = (
@@ -80,7 +80,7 @@ def _summary_table(shown: tuple[Figure, ...], title: str) -> Table:
     )
     rows = [
         Row([figure.title, figure.before_text, figure.text, figure.change_text, _direction(figure)])
-        for figure in shown
+        for figure in run_figures
     ]
     return Table(columns, rows, title, note)
 
@@ -117,23 +117,23 @@ def _measures_table(differences: tuple[Difference, ...], title: str) -> Table:
     return Table(columns, rows, title, " ".join(["Change: after minus before.", *why]))
 
 
-def _lines(compared: Comparison) -> Iterator[str]:
+def _lines(comparison: Comparison) -> Iterator[str]:
     """Notes on data, grades and answers, and the number of verdicts that changed."""
-    before, after = (score.condition for score in compared.scores)
+    before, after = (score.condition for score in comparison.scores)
     if not before.has_data_of(after):
         yield (
             f"Before is over {before.data_text}, after over {after.data_text}: cases that both "
             "have, and whose texts or votes may differ."
         )
-    yield rules_remark(compared.scores)
-    yield from correction_notes(filter(None, (score.correction for score in compared.scores)))
-    yield from run_warnings(compared.scores)
-    if any(compared.unmatched):
-        before_n, after_n = compared.unmatched
+    yield rules_remark(comparison.scores)
+    yield from correction_notes(filter(None, (score.correction for score in comparison.scores)))
+    yield from run_warnings(comparison.scores)
+    if any(comparison.unmatched):
+        before_n, after_n = comparison.unmatched
         yield (
             f"Without an answered, labelled counterpart: {plural(before_n, 'judgement')} before, "
             f"{after_n} after."
         )
     # Those that rank contexts have no verdicts that could be right.
     if family_of(before.protocol) is not Family.PAIRS:
-        yield compared.counts
+        yield comparison.counts

@@ -72,8 +72,8 @@ def _size(finding: Finding) -> str:
     if CHECKS[finding.code].measured:
         ends = "" if math.isnan(finding.interval[0]) else f", {interval(finding.interval)}"
         return f"{finding.unit} {number(finding.figure)}{ends}"
-    of = "" if finding.of is None else f" of {finding.of}"
-    return f"{finding.n}{of} {finding.unit}"
+    denominator = "" if finding.of is None else f" of {finding.of}"
+    return f"{finding.n}{denominator} {finding.unit}"
 
 
 @sheet_of.register
@@ -175,8 +175,8 @@ def _effects(description: Description) -> Table:
         "difference": "difference of shares",
         "p": "p, clustered by query",
     }
-    shown = {" against ".join(effect.arms): effect for effect in effects if any(effect.votes)}
-    return _grid("What the context does to votes (95 %, clustered by query)", shown, rows)
+    by_arms = {" against ".join(effect.arms): effect for effect in effects if any(effect.votes)}
+    return _grid("What the context does to votes (95 %, clustered by query)", by_arms, rows)
 
 
 _PARTS = {"all": "all cases", "none": "no context"}

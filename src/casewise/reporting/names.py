@@ -21,9 +21,9 @@ def run_names(conditions: Sequence[RunCondition]) -> list[str]:
     )
     names = []
     for condition, words in zip(conditions, parts, strict=True):
-        own = ", ".join(word for word in words if word not in shared)
+        details = ", ".join(word for word in words if word not in shared)
         model = condition.model[cut:]
-        names.append(f"{model} ({own})" if own else model)
+        names.append(f"{model} ({details})" if details else model)
     counts, seen = Counter(names), Counter[str]()
     numbered = []
     for name in names:

@@ -84,13 +84,13 @@ def _parts(result: Scores, *, whole: bool) -> Iterator[Table | str]:
 
 def _requested(result: Scores) -> Iterator[Analysis]:
     """Analyses that an option asked for, and of what the table of runs can't hold."""
-    wanted = {
+    requests = {
         "correction": any(score.correction for score in result),
         "calibration": result.calibrate,
         "ladder": any(score.condition.evidence for score in result),
         "rank": result.ranked,
     }
-    yield from (ANALYSES[name](result) for name, is_wanted in wanted.items() if is_wanted)
+    yield from (ANALYSES[name](result) for name, is_wanted in requests.items() if is_wanted)
 
 
 def _measures(scores: Sequence[Score], baselines: Sequence[Score]) -> Table:

@@ -238,8 +238,8 @@ def find_pairs(
         a, b = alike[0]
         raise other_data((a.name, a.condition), (b.name, b.condition))
     same = _pairs_alike(usable, "model", "variant", "prompt_version")
-    own = [(a, b) for a, b in same if a.place != b.place]
-    named = _pairs_alike(own) or _pairs_alike(own, "variant", "prompt_version")
+    across_places = [(a, b) for a, b in same if a.place != b.place]
+    named = _pairs_alike(across_places) or _pairs_alike(across_places, "variant", "prompt_version")
     pairs = named or same or usable
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")

@@ -132,16 +132,16 @@ def make_browser(
         cases: The cases whose texts are known, by id.
         changes: Places of runs before and after.
     """
-    shown = table.select(OF_BROWSED_CASE).unique("case_id", keep="first", maintain_order=True)
-    fields, rule = label_fields(shown), scoring.rule(shown)
+    browsed = table.select(OF_BROWSED_CASE).unique("case_id", keep="first", maintain_order=True)
+    fields, rule = label_fields(browsed), scoring.rule(browsed)
     truth = make_labels(fields, rule, scoring.ties)
     votes = pl.col("votes_safe") + pl.col("votes_unsafe")
     voted = pl.when(votes > 0).then(pl.col("votes_safe") / votes)
-    known = shown.with_columns(
+    known = browsed.with_columns(
         pl.Series("rate", truth.rate, nan_to_null=True),
         pl.Series("label", truth.safe, nan_to_null=True),
         pl.Series("label_note", label_notes(fields, truth, rule), pl.String),
-        *_texts(shown["case_id"].to_list(), cases),
+        *_texts(browsed["case_id"].to_list(), cases),
     ).with_columns(pl.coalesce(voted, "published_safe_rate", "rate").alias("share"))
     place = known.select("case_id", "share").with_row_index("case")
     parts = [

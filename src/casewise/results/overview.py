@@ -164,9 +164,9 @@ class Trend:
             kind = [row for row in rows if row.score.acts is acts]
             if whole := [row for row in kind if row.score.condition.plain] or kind:
                 *earlier, last = whole
-                like = _comparable_runs(last, earlier, runs, overview.scores.scoring)
-                latest.append(_latest_verdict(last, like, runs, overview))
-                steps += [(run.score.condition, last.score.condition) for run in like[-1:]]
+                peers = _comparable_runs(last, earlier, runs, overview.scores.scoring)
+                latest.append(_latest_verdict(last, peers, runs, overview))
+                steps += [(run.score.condition, last.score.condition) for run in peers[-1:]]
         return cls(tuple(rows), tuple(latest), tuple(steps))
 
 
@@ -174,38 +174,38 @@ def _comparable_runs(
     last: DatedRun, earlier: Sequence[DatedRun], runs: Mapping[RunCondition, Run], scoring: Scoring
 ) -> list[DatedRun]:
     """Runs that can be subtracted from a later one, those of its model if there are any."""
-    wanted = last.score.condition
-    like = [
+    target = last.score.condition
+    peers = [
         run
         for run in earlier
         for condition in [run.score.condition]
-        if condition.same_but("model") == wanted.same_but("model")
-        and condition.has_data_of(wanted)
-        and are_comparable(runs[condition], runs[wanted], scoring)
+        if condition.same_but("model") == target.same_but("model")
+        and condition.has_data_of(target)
+        and are_comparable(runs[condition], runs[target], scoring)
     ]
-    return [run for run in like if run.score.condition.model == wanted.model] or like
+    return [run for run in peers if run.score.condition.model == target.model] or peers
 
 
 def _latest_verdict(
-    last: DatedRun, like: Sequence[DatedRun], runs: Mapping[RunCondition, Run], overview: Overview
+    last: DatedRun, peers: Sequence[DatedRun], runs: Mapping[RunCondition, Run], overview: Overview
 ) -> Verdict:
     """The verdict on the latest of some runs, against the first like it if there is one.
 
     It names the worst of the changes from the first to a run between them, and from that to it.
     """
-    if not like:
+    if not peers:
         return Verdict(last.name, last.score)
-    first, *between = like
+    first, *between = peers
     steps = [(first, last), *(step for run in between for step in ((first, run), (run, last)))]
     pairs = [(runs[a.score.condition], runs[b.score.condition]) for a, b in steps]
-    compared = compare_runs(pairs, overview.scores.scoring, checks=overview.checks)
-    whole, *others = map(Verdict.of_change, compared)
+    comparisons = compare_runs(pairs, overview.scores.scoring, checks=overview.checks)
+    whole, *others = map(Verdict.of_change, comparisons)
     falls = [
         (other.score.right.value, f"{b.name}, compared with {a.name}: {other.sentence}")
         for other, (a, b) in zip(others, steps[1:], strict=True)
         if other.sentence.startswith("Worse")
     ]
-    subject = f"{last.name}, the latest of {len(like) + 1} runs, compared with {first.name}"
+    subject = f"{last.name}, the latest of {len(peers) + 1} runs, compared with {first.name}"
     between_them = f"On the way, {min(falls)[1]}" if falls else ""
     return replace(whole, subject=subject, between=between_them)
 

@@ -161,8 +161,8 @@ class Score(ResultView):
     @property
     def coverage(self) -> float:
         """Share of the labelled judgements whose answer was read."""
-        read = math.nan if self.counted is None else int(self.counted.every.read.sum())
-        return ratio(read, self.n)
+        n_read = math.nan if self.counted is None else int(self.counted.every.read.sum())
+        return ratio(n_read, self.n)
 
     @cached_property
     def chance(self) -> dict[str, float]:

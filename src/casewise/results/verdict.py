@@ -148,8 +148,8 @@ UNKNOWN = Share(math.nan, math.nan, math.nan)
 def of_100(share: float) -> str:
     """Share as a number of 100; with a digit where it would else round to none or to all."""
     hundred = round(100 * share, 6)
-    some = 0 < hundred < 100
-    digits = 1 if some and rounded(hundred) in (0, 100) else 0
+    is_between = 0 < hundred < 100
+    digits = 1 if is_between and rounded(hundred) in (0, 100) else 0
     if rounded(hundred, digits) in (0, 100):
         digits = 0
     return f"{rounded(hundred, digits):z.{digits}f}"
@@ -288,10 +288,10 @@ class Verdict:
     """True if its intervals are as wide as the answers that were not read leave them."""
 
     @classmethod
-    def of_change(cls, compared: Comparison) -> Verdict:
+    def of_change(cls, comparison: Comparison) -> Verdict:
         """The verdict on a run and the one before it."""
-        subject = f"{compared.after}, compared with {compared.before} before"
-        return cls(subject, compared.scores[1], compared)
+        subject = f"{comparison.after}, compared with {comparison.before} before"
+        return cls(subject, comparison.scores[1], comparison)
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -690,9 +690,9 @@ def state_words(score: Score) -> str:
 def figure_titles(*scores: Score) -> tuple[str, ...]:
     """Titles of the five figures, of judges, of models that act, or of both."""
     over, under = map(first_upper, mistake_verbs([score.acts for score in scores] or [False]))
-    who = "people" if wording(*scores).of_people else "labels"
+    judges = "people" if wording(*scores).of_people else "labels"
     return (
-        *("Follows changes", f"Changes where {who} don't"),
+        *("Follows changes", f"Changes where {judges} don't"),
         *(f"{over} what is fine", f"{under} what is not"),
         "Right",
     )
@@ -715,14 +715,16 @@ def _sizes(score: Score) -> dict[str, float]:
 
 
 def _figures(verdict: Verdict) -> Iterable[Figure]:
-    score, compared = verdict.score, verdict.comparison
+    score, comparison = verdict.score, verdict.comparison
     is_void = score.mass < LOW_MASS or nothing_counts(score)
     names, sizes = _share_names(score), _sizes(score)
     changes = (
-        {difference.metric: difference for difference in compared.differences} if compared else {}
+        {difference.metric: difference for difference in comparison.differences}
+        if comparison
+        else {}
     )
     shares = FiveShares.of(score)
-    before = FiveShares.of(compared.scores[0]) if compared else [None] * len(shares)
+    before = FiveShares.of(comparison.scores[0]) if comparison else [None] * len(shares)
     for name, title, share, earlier in zip(
         names, figure_titles(score), shares, before, strict=True
     ):

@@ -289,8 +289,8 @@ def _part(part: Table | Word | str) -> RenderableType:
 
 def _plain(text: str, style: str = "") -> Text:
     """Text without markup and control characters."""
-    shown = "".join(char if char.isprintable() or char == "\n" else " " for char in text)
-    return Text(shown, style=style, overflow="fold")
+    printable = "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+    return Text(printable, style=style, overflow="fold")
 
 
 @dataclass(frozen=True, slots=True)

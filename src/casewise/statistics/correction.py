@@ -124,16 +124,16 @@ def prediction_powered(
         *(unlabelled, unlabelled * graded), *(part * classed, part * person, moved * graded, moved)
     )
     rng = np.random.default_rng([draws.seed, 1, run])
-    drawn = _weighted_sums(sums, draws)
-    drawn += rng.standard_gamma(PSEUDO, (draws.draws, 2)) @ [[1, 0] + [0] * 4, [1, 1] + [0] * 4]
+    totals = _weighted_sums(sums, draws)
+    totals += rng.standard_gamma(PSEUDO, (draws.draws, 2)) @ [[1, 0] + [0] * 4, [1, 1] + [0] * 4]
     usual = moved.sum() / part.sum()
     strata = np.unique(scale_up[(part > 0) & ~replies.certain]) * unit
     for size in strata:
         corners = [[1, y, usual * x, usual] for x in (0, 1) for y in (0, 1)]
         added = rng.standard_gamma(PSEUDO_CORNERS / len(strata), (draws.draws, 4)) @ corners
-        drawn[:, 2:] += size * added
+        totals[:, 2:] += size * added
     clusters = int((np.bincount(replies.clusters.index, part) > 0).sum())
-    rates = _widen(_moved_mean(drawn), clusters)
+    rates = _widen(_moved_mean(totals), clusters)
     labels = person[part * classed > 0]
     if not labels.any():
         rates = np.where(rates <= np.quantile(rates, _OPEN_END), 0.0, rates)

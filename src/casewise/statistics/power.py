@@ -58,12 +58,12 @@ def normal_power(shift: float, level: Level) -> float:
     return cdf(shift - level.critical) + far
 
 
-def smallest(power_of: Callable[[float], float], wanted: float, least: float, most: float) -> float:
-    """The smallest size, not rounded, or effect that has the wanted power.
+def smallest(power_of: Callable[[float], float], power: float, least: float, most: float) -> float:
+    """The smallest size, not rounded, or effect that has a power.
 
     Args:
         power_of: Power by size or effect, rising.
-        wanted: Power in 0..1.
+        power: Power in 0..1.
         least: Start of the search.
         most: End of it.
 
@@ -74,13 +74,13 @@ def smallest(power_of: Callable[[float], float], wanted: float, least: float, mo
     from scipy.optimize import brentq
 
     below, above = least, least
-    while power_of(above) < wanted:
+    while power_of(above) < power:
         if above >= most:
             return math.inf
         below, above = above, min(2 * above, most)
     if above == least:
         return least
-    return float(brentq(lambda x: power_of(x) - wanted, below, above, xtol=1e-12, rtol=1e-12))
+    return float(brentq(lambda x: power_of(x) - power, below, above, xtol=1e-12, rtol=1e-12))
 
 
 @dataclass(frozen=True, slots=True)
