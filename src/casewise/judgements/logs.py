@@ -72,8 +72,8 @@ def _turn_rows(
     row: dict[str, Any], record: SampleRecord, *, texts: bool
 ) -> Iterator[dict[str, Any]]:
     """A row for each turn of a script; of other samples, the row as it is."""
-    wanted = str(record.metadata.get("expectations") or "").split()
-    if not wanted:
+    expectations = str(record.metadata.get("expectations") or "").split()
+    if not expectations:
         yield row
         return
     metadata = record.score.metadata if record.score is not None else {}
@@ -86,7 +86,7 @@ def _turn_rows(
         for number in numbers.split()
     }
     messages = _live_turns(record.messages, len(graded)) if texts else []
-    for place, expected in enumerate(wanted):
+    for place, expected in enumerate(expectations):
         number = str(place + 1)
         reached = place < len(graded)
         turn: dict[str, Any] = {
@@ -142,12 +142,12 @@ def _usages(record: SampleRecord, model: str) -> dict[str, Any]:
     if grader is None:
         return _usage(usages.values())
     own = usages.get(model)
-    used = _usage([own] if own is not None else [])
-    graded = _usage([grader])
+    counts = _usage([own] if own is not None else [])
+    grader_counts = _usage([grader])
     if own is not None and len(usages) == 1:
         # The model grades itself: Inspect adds both up under its name.
-        used = {name: _less(used[name], graded[name]) for name in used}
-    return used | {f"grader_{name}": value for name, value in graded.items()}
+        counts = {name: _less(counts[name], grader_counts[name]) for name in counts}
+    return counts | {f"grader_{name}": value for name, value in grader_counts.items()}
 
 
 def _less(whole: float | None, part: float | None) -> float | None:
@@ -179,9 +179,9 @@ def read_judgements(
         (header, [record for record in read_records(header, whole=texts) if not record.in_flight])
         for header in run.logs
     ]
-    counted = counted_attempts([outcomes_of(header, records) for header, records in logs])
+    attempts_by_log = counted_attempts([outcomes_of(header, records) for header, records in logs])
     ranked = []
-    for (header, records), attempts in zip(logs, counted, strict=True):
+    for (header, records), attempts in zip(logs, attempts_by_log, strict=True):
         places = header.places
         ranked += [
             ((places.get(record.case, len(places)), record.epoch), record)

@@ -40,8 +40,8 @@ def _gather(case_rows: dict[str, Mapping[str, Any]], rows: Iterable[Mapping[str,
     for row in rows:
         if row["query"] is None or _changes_contexts(row.get("ablation"), row.get("variant")):
             continue
-        known = case_rows.setdefault(row["case_id"], row)
-        if known["context"] is None and row["context"] is not None:
+        stored_row = case_rows.setdefault(row["case_id"], row)
+        if stored_row["context"] is None and row["context"] is not None:
             case_rows[row["case_id"]] = row
 
 
@@ -116,9 +116,9 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
         frames[path] = read_table(path)
         if texts:
             _gather(case_rows, read_case_rows(path))
-    shared = SharedCases()
+    shared_cases = SharedCases()
     for path in _of(kinds, "output"):
-        rows = list(read_outputs(path, shared))
+        rows = list(read_outputs(path, shared_cases))
         frames[path] = make_table(rows)
         if texts:
             _gather(case_rows, rows)

@@ -389,12 +389,12 @@ def lost_rows(rows: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
     Past conversations ask each case as often as users did: only a case that none asks is lacking.
     """
-    known = other.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
+    cases = other.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
     variants = rows.select("variant").unique().iter_rows(named=True)
     if all(RunCondition.of_row(row).sampling == TRANSCRIPTS for row in variants):
-        known = known.with_columns(epoch=pl.lit(1, rows.schema["epoch"]))
-        return known.join(rows, on="case_id", how="anti", maintain_order="left")
-    expected = known.join(rows.select("epoch").unique(), how="cross")
+        cases = cases.with_columns(epoch=pl.lit(1, rows.schema["epoch"]))
+        return cases.join(rows, on="case_id", how="anti", maintain_order="left")
+    expected = cases.join(rows.select("epoch").unique(), how="cross")
     return expected.join(
         rows.select(ANSWER_KEYS), on=ANSWER_KEYS, how="anti", maintain_order="left"
     )

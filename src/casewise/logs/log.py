@@ -290,10 +290,10 @@ def _read_member(path: str, name: str) -> Any:
     Raises:
         BadZipFile: It is not as it was written.
     """
-    with _open(path) as opened:
-        if not is_zipfile(opened):
+    with _open(path) as file:
+        if not is_zipfile(file):
             return None
-        with ZipFile(opened) as archive, suppress(KeyError, NotImplementedError):
+        with ZipFile(file) as archive, suppress(KeyError, NotImplementedError):
             content = archive.read(name)
             # Once imported, Inspect has taught zipfile a compression whose content isn't checked.
             if zlib.crc32(content) != archive.getinfo(name).CRC:
@@ -308,8 +308,8 @@ def _open(path: str) -> AbstractContextManager[IO[bytes]]:
     # Only here: it takes a while to import, and logs that stand here don't need it.
     import fsspec
 
-    opened: AbstractContextManager[IO[bytes]] = fsspec.open(path, "rb")
-    return opened
+    file: AbstractContextManager[IO[bytes]] = fsspec.open(path, "rb")
+    return file
 
 
 def check_whole(path: Path) -> None:
@@ -457,9 +457,9 @@ def read_samples(path: str) -> "Iterator[EvalSample]":
     if path.endswith(RUNNING):
         yield from (sample(whole) for _, whole in _running_samples(Path(path)))
         return
-    with _open(path) as opened:
-        if is_zipfile(opened):
-            archive = ZipFile(opened)
+    with _open(path) as file:
+        if is_zipfile(file):
+            archive = ZipFile(file)
             names = (name for name in archive.namelist() if name.startswith("samples/"))
             yield from (sample(archive.read(name)) for name in dict.fromkeys(names))
             return

@@ -141,8 +141,8 @@ def why_unconnected(error: BaseException, url: str) -> str:
     """Reason of a failed connection in the system's words, with the host; none of the server's."""
     place, chain = host_of(url), list(causes_of(error))
     names = " ".join(type(cause).__name__ for cause in chain)
-    known = (sentence for pattern, sentence in _UNCONNECTED if re.search(pattern, names))
-    if (sentence := next(known, None)) is not None:
+    sentences = (sentence for pattern, sentence in _UNCONNECTED if re.search(pattern, names))
+    if (sentence := next(sentences, None)) is not None:
         details = (getattr(cause, "verify_message", "") for cause in chain)
         return sentence.format(place) + "".join(f" ({detail})" for detail in {*details} if detail)
     numbers = [cause.errno for cause in chain if isinstance(cause, OSError) and cause.errno]

@@ -119,11 +119,11 @@ class Target:
             )
         if not isinstance(spec, TargetFile):
             return
-        wanted, known = spec.context_parts, dict[str, None]()
-        for context in contexts if wanted else ():
-            known |= dict.fromkeys(_places_in(context, "context"))
-        for name in sorted(wanted - known.keys()):
-            why = f": {choose_from(name, known)}; or" if known else ", as nothing has a context:"
+        parts, names = spec.context_parts, dict[str, None]()
+        for context in contexts if parts else ():
+            names |= dict.fromkeys(_places_in(context, "context"))
+        for name in sorted(parts - names.keys()):
+            why = f": {choose_from(name, names)}; or" if names else ", as nothing has a context:"
             remedy = f"{why} use a target without {{context...}}"
             raise UsageError(f"{self.reference}: no case has {{{name}}}{remedy}")
         problems = [map(spec.case_problem, cases), map(spec.conversation_problem, conversations)]
@@ -231,8 +231,8 @@ class TargetModel(ModelAPI):
         self.client: Bot | None = None
         """Client of a bot behind an address; None for a function."""
         if isinstance(spec := self.target.spec, TargetFile):
-            if lacking := spec.missing():
-                raise MissingError(f"{self.target.reference}, {lacking}")
+            if variables := spec.missing():
+                raise MissingError(f"{self.target.reference}, {variables}")
             self.client = Bot(spec)
             self.base_url = self.client.base_url
 
@@ -265,10 +265,10 @@ class TargetModel(ModelAPI):
         ):
             raise ModelError(f"{self.target.reference}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
-        known = case | await self._values(spec, input, config)
+        values = case | await self._values(spec, input, config)
         reading = TargetAnswer()
         for last in turns if replays else turns[-1:]:
-            reading = await self.client.ask(known | {"last": last, "session": session})
+            reading = await self.client.ask(values | {"last": last, "session": session})
             session = reading.session or session
         return self._output(reading, session if "session" in spec.places else None)
 
@@ -322,8 +322,8 @@ class TargetModel(ModelAPI):
             redacted(reading.reply),
             "content_filter" if reading.refused else "stop",
         )
-        known: dict[str, Any] = {SESSION: session} if session is not None else {}
-        output.message.metadata = known | ({FaultKind.DECLINED: True} if reading.refused else {})
+        metadata: dict[str, Any] = {SESSION: session} if session is not None else {}
+        output.message.metadata = metadata | ({FaultKind.DECLINED: True} if reading.refused else {})
         if reading.usage is not None:
             tokens_in, tokens_out = reading.usage
             total = tokens_in + tokens_out

@@ -110,12 +110,12 @@ class Bot:
         headers = {"Content-Type": "application/json", **own_headers}
         body = json.dumps(fill(spec.body, values), ensure_ascii=False)
         url = _write(spec.url, values, lambda value: quote(value, safe=""))
-        seen = self.last = TargetExchange(redacted(url), tuple(headers), redacted(body))
+        exchange = self.last = TargetExchange(redacted(url), tuple(headers), redacted(body))
         sent = body.encode(errors="replace")
         async with await self._connections.post(url, headers, sent) as response:
-            seen.status = response.status
-            seen.content_type = response.headers.get("Content-Type", "").partition(";")[0]
-            return await _read(spec, response, seen)
+            exchange.status = response.status
+            exchange.content_type = response.headers.get("Content-Type", "").partition(";")[0]
+            return await _read(spec, response, exchange)
 
 
 def _address(spec: TargetFile) -> str:
@@ -133,7 +133,7 @@ def _address(spec: TargetFile) -> str:
 
 
 async def _read(
-    spec: TargetFile, response: aiohttp.ClientResponse, seen: TargetExchange
+    spec: TargetFile, response: aiohttp.ClientResponse, exchange: TargetExchange
 ) -> TargetAnswer:
     """Reading of an answer.
 
@@ -141,13 +141,13 @@ async def _read(
         ResponseError: Its status is no success.
         UnreadAnswerError: It has no reply.
     """
-    status, parts = response.status, _parts(response, seen)
+    status, parts = response.status, _parts(response, exchange)
     if spec.stream and status < 300:
         return await _read_stream(spec, _lines(parts))
     content = b"".join([part async for part in parts])
     text = content.decode(json.detect_encoding(content), "replace")
     if status < 300:
-        return _read_answer(spec, _json(text, seen.content_type))
+        return _read_answer(spec, _json(text, exchange.content_type))
     if spec.refused and 400 <= status < 500 and status not in _NEVER_REFUSALS:
         with suppress(UnreadAnswerError):
             answer = _json(text, "")
@@ -156,10 +156,12 @@ async def _read(
     raise ResponseError(status, response.headers, content, of_bot=True)
 
 
-async def _parts(response: aiohttp.ClientResponse, seen: TargetExchange) -> AsyncIterator[bytes]:
+async def _parts(
+    response: aiohttp.ClientResponse, exchange: TargetExchange
+) -> AsyncIterator[bytes]:
     """Parts of an answer, as it comes."""
     async for part in parts_of(response):
-        seen.answer += part[: SHOWN - len(seen.answer)].decode(errors="replace")
+        exchange.answer += part[: SHOWN - len(exchange.answer)].decode(errors="replace")
         yield part
 
 

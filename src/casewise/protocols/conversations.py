@@ -78,8 +78,8 @@ class Conversations:
         system = self.deployer if self.delivery is Delivery.SYSTEM else None
         messages = (Turn(role="system", content=system),) if system else ()
         first, *later = [turn.user for turn in script.turns]
-        begun = self.retrieve(SCRIPTED, Opening(messages, (first,)))
-        return replace(begun, turns=(*begun.turns, *later))
+        opening = self.retrieve(SCRIPTED, Opening(messages, (first,)))
+        return replace(opening, turns=(*opening.turns, *later))
 
     def retrieve(self, id: str, opening: Opening) -> Opening:
         """An opening with the retrieved texts at the head of its last turn."""

@@ -92,8 +92,8 @@ def _ranked_as_labels(counted: Any) -> Mean:
 
 def _same_in_both_orders(counted: Any) -> Mean:
     """One order names the context shown first, and the other the one shown second."""
-    named = counted.answers.numbers.get(SAYS_FIRST, np.empty(0))
-    return Mean(named == 0.5, counted.answers.by_pair(np.arange(len(named))))
+    choices = counted.answers.numbers.get(SAYS_FIRST, np.empty(0))
+    return Mean(choices == 0.5, counted.answers.by_pair(np.arange(len(choices))))
 
 
 _RANKED: dict[str, Any] = {"of": (Family.PAIRS,)}

@@ -127,10 +127,10 @@ async def ask_case(
         OSError: The log can't be written.
     """
     begun, started = monotonic(), now()
-    cell, under = piece.cell, SampleAttempt()
+    cell, attempt = piece.cell, SampleAttempt()
     condition, withhold = cell.condition, cell.request.withhold
-    model = under.count_answers(clients.model)
-    grader = under.count_answers(clients.grader, is_grader=True) if clients.grader else None
+    model = attempt.count_answers(clients.model)
+    grader = attempt.count_answers(clients.grader, is_grader=True) if clients.grader else None
     assert not isinstance(sample.input, str)
     state = _State(list(sample.input), sample.metadata or {})
     score = problem = None
@@ -150,7 +150,7 @@ async def ask_case(
         arguments = str(sample.target), model, condition.protocol
         score = await read(state, *arguments, cell.request.grader, grader)
     except ModelLostError:
-        if not under.answers:
+        if not attempt.answers:
             return None
         # What they took is counted; its case is asked again.
         problem = CANCELLED
@@ -169,12 +169,12 @@ async def ask_case(
         scores=None if score is None else {scorer_of(cell): score},
         metadata=state.metadata,
         store=dict(state.store.items()),
-        model_usage=under.usage,
-        role_usage={} if (used := under.graders_usage) is None else {GRADER: used},
+        model_usage=attempt.usage,
+        role_usage={} if (used := attempt.graders_usage) is None else {GRADER: used},
         started_at=started,
         completed_at=now(),
         total_time=monotonic() - begun,
-        working_time=under.seconds,
+        working_time=attempt.seconds,
         uuid=uuid4().hex,
         # Without its traceback, which would hold what was asked.
         error=problem and EvalError(message=problem, traceback="", traceback_ansi=""),
@@ -270,8 +270,8 @@ async def ask(
         tools: Tools that the model may call.
         tells_context: Whether requests to a target may hold the context.
     """
-    known = [to_tool(tool) for tool in tools]
-    choice: ToolChoice | None = "auto" if known else None
+    definitions = [to_tool(tool) for tool in tools]
+    choice: ToolChoice | None = "auto" if definitions else None
     opening, answers = list(state.messages), list[Answer]()
     question = _question(state.metadata, samples)
     case = {name: state.metadata.get(name) for name in (QUERY, "category")}
@@ -280,7 +280,7 @@ async def ask(
     async def send(request: Request) -> Answer:
         messages = _request_messages(request, state, opening, question)
         messages = tell_case(messages, case) if isinstance(model.api, TargetModel) else messages
-        output = await model.generate(messages, known, choice, config=config)
+        output = await model.generate(messages, definitions, choice, config=config)
         state.messages.append(output.message)
         state.output = output
         answers.append(_answer(output, model, logprobs=protocol.candidates > 0))

@@ -118,7 +118,7 @@ def estimate(
     condition: str,
     count: RequestCount,
     answer_tokens: int,
-    known: Prices,
+    prices: Prices,
     *,
     grades: str | None = None,
 ) -> CostEstimate:
@@ -129,11 +129,11 @@ def estimate(
         condition: The condition in few words.
         count: Requests and their input tokens.
         answer_tokens: Tokens of a usual answer.
-        known: The prices, as ``known_prices`` finds them.
+        prices: The prices, as ``known_prices`` finds them.
         grades: The model whose replies it grades, if it is a grader.
     """
     tokens_in, tokens_out = count.input_tokens, count.requests * answer_tokens
-    cost = known.cost(tokens_in, tokens_out)
+    cost = prices.cost(tokens_in, tokens_out)
     return CostEstimate(model, condition, count.requests, tokens_in, tokens_out, cost, grades)
 
 
@@ -213,15 +213,15 @@ class Budget:
             await self._room.wait()
         self._in_flight += 1
 
-    def end(self, used: Tokens, *, judged: bool) -> None:
+    def end(self, tokens: Tokens, *, judged: bool) -> None:
         """End a sample's attempt, and count its cost: without a count of tokens, the usual one.
 
         Args:
-            used: Tokens that it took.
+            tokens: Tokens that it took.
             judged: True if it ended in a judgement; the mean cost of those predicts the next ones.
         """
         usual = self._usual if judged else 0.0
-        self.spent += cost_of(used, self._prices) or usual
+        self.spent += cost_of(tokens, self._prices) or usual
         self._judged += judged
         self._in_flight -= 1
         self._wake()
@@ -232,9 +232,9 @@ class Budget:
         self._room = asyncio.Event()
 
 
-def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:
+def cost_of(usage: Tokens, prices: Mapping[str, Prices]) -> float:
     """Dollars for tokens; an unknown price counts as nothing."""
-    costs = (prices.get(model, Prices()).cost(*tokens) for model, tokens in used.items())
+    costs = (prices.get(model, Prices()).cost(*tokens) for model, tokens in usage.items())
     return sum(filter(None, costs))
 
 

@@ -141,16 +141,16 @@ def make_budget(cells: Sequence[Cell], progress: Progress, cap: float) -> Budget
 
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
     states = [_state_of(run, cell) for run in runs]
-    begun = CellState(cell.judgements)
-    return max(states, key=lambda state: (state.judged, state.done), default=begun)
+    default = CellState(cell.judgements)
+    return max(states, key=lambda state: (state.judged, state.done), default=default)
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     ids = set(cell.condition.sample_ids)
     finished, kinds, judged = set[SampleKey](), Counter[FaultKind](), 0
     logs = [list(read_records(header)) for header in run.logs]
-    counted = counted_attempts([outcomes_of(*log) for log in zip(run.logs, logs, strict=True)])
-    for records, outcomes in zip(logs, counted, strict=True):
+    attempts = counted_attempts([outcomes_of(*log) for log in zip(run.logs, logs, strict=True)])
+    for records, outcomes in zip(logs, attempts, strict=True):
         for record in records:
             sample_key = record.case, record.epoch
             outcome = outcomes.get(sample_key)
@@ -267,11 +267,11 @@ def resume(
                 and header.identity not in planned
             )
         ]
-        known = {header.metadata[ADDRESS] for header in before if ADDRESS in header.metadata}
-        if now and known and now not in known and not same_server and _holds_answers(before):
+        hosts = {header.metadata[ADDRESS] for header in before if ADDRESS in header.metadata}
+        if now and hosts and now not in hosts and not same_server and _holds_answers(before):
             raise UsageError(
                 redacted(
-                    f"{where}: {cell.model} was asked at {' and '.join(sorted(known))}, and is now "
+                    f"{where}: {cell.model} was asked at {' and '.join(sorted(hosts))}, and is now "
                     f"at {now}: if it is the same, as a server that was started again, give "
                     "--same-server; else another --log-dir"
                 )

@@ -139,8 +139,8 @@ class PieceRun:
             eval_sample = await ask_case(
                 sample, epoch, self.piece, self.clients, self.config, writer
             )
-            used = {} if eval_sample is None else tokens_of(eval_sample.model_usage)
-            self._budget.end(used, judged=eval_sample is not None and eval_sample.error is None)
+            tokens = {} if eval_sample is None else tokens_of(eval_sample.model_usage)
+            self._budget.end(tokens, judged=eval_sample is not None and eval_sample.error is None)
             if eval_sample is not None:
                 self._count(eval_sample)
         self._left -= 1

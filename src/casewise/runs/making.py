@@ -138,15 +138,15 @@ def check_making(plan: MakingPlan) -> tuple[str, ...]:
 
 
 def _queries(path: Path, options: MakingOptions) -> Iterator[Case]:
-    seen = set[str]()
+    query_ids = set[str]()
     for number, case in enumerate(load_cases(path), start=1):
-        problem = "has the query of another" if case.query_id in seen else ""
+        problem = "has the query of another" if case.query_id in query_ids else ""
         if case.context is not None or case.history:
             problem = "has a context or earlier turns"
         if problem:
             expected = "cases without a context, one a query"
             raise InputError(f"case {number} {problem}", path, expected=expected)
-        seen.add(case.query_id)
+        query_ids.add(case.query_id)
         names = ("language", "source", "licence")
         fields = {name: getattr(case, name) or getattr(options, name) for name in names}
         yield case.model_copy(update=fields)

@@ -138,14 +138,14 @@ def runs_of(values: Mapping[str, Any], folder: Path | None = None) -> list[RunOp
         UsageError: A value that can't be used, or that means nothing in any product.
         InputError: A target, a ladder or cases that can't be used.
     """
-    known = options_of(RunOptions)
-    refuse_password(known["model_base_url"].spelling, values.get("model_base_url"))
-    checked = {name: _checked(known[name], value) for name, value in values.items()}
+    fields = options_of(RunOptions)
+    refuse_password(fields["model_base_url"].spelling, values.get("model_base_url"))
+    choices = {name: _checked(fields[name], value) for name, value in values.items()}
     fates: dict[tuple[str, Any], str] = {}
     runs: list[RunOptions] = []
-    for options in _by_target(checked, folder):
+    for options in _by_target(choices, folder):
         for run in products(RunOptions, options):
-            runs += (settled for settled in _settled(run, fates) if settled not in runs)
+            runs += (settled_run for settled_run in _settled(run, fates) if settled_run not in runs)
     if lost := next(filter(None, fates.values()), None):
         raise UsageError(lost)
     models = list(dict.fromkeys(run.model for run in runs))

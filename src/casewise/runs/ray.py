@@ -105,9 +105,9 @@ def _size(cell: Cell, n_open: int, nodes: Sequence[Node], options: StartOptions)
         UsageError: There is room for none.
     """
     needs = _needs(cell, nodes, options)
-    wanted = [("CPU", needs["num_cpus"]), ("GPU", needs["num_gpus"])]
+    amounts = [("CPU", needs["num_cpus"]), ("GPU", needs["num_gpus"])]
     places = sum(
-        min(int(node.get(name, 0.0) / amount) for name, amount in wanted if amount)
+        min(int(node.get(name, 0.0) / amount) for name, amount in amounts if amount)
         for node in nodes
     )
     if not places:

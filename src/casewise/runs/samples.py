@@ -311,16 +311,16 @@ def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
     Raises:
         ModelError: One can't be used.
     """
-    opened: dict[str, PatientModel] = {}
+    clients: dict[str, PatientModel] = {}
 
     def client(name: str, request: RunOptions, **settings: Any) -> PatientModel:
         # A batch holds what waits at the same time.
         at_once = request.max_connections or (BATCHED_AT_ONCE if request.batch else None)
         # A client that has begun to collect batches asks nothing live.
         key = repr((name, request.batch, at_once, settings))
-        if key not in opened:
-            opened[key] = open_model(name, watch=watch, connections=at_once, **settings)
-        return opened[key]
+        if key not in clients:
+            clients[key] = open_model(name, watch=watch, connections=at_once, **settings)
+        return clients[key]
 
     def clients_of(cell: Cell) -> Clients:
         request, grader = cell.request, cell.request.grading_model

@@ -142,15 +142,15 @@ def check_taken(
         UsageError: There is one.
     """
     provider = model.partition("/")[0]
-    taken = TAKEN.get(provider)
-    if taken is None or (provider == "openai-api" and model_args.get("responses_api")):
+    names = TAKEN.get(provider)
+    if names is None or (provider == "openai-api" and model_args.get("responses_api")):
         return
     for name in settings:
-        if name not in taken:
-            hint = "; what a server knows goes into extra_body" if "extra_body" in taken else ""
+        if name not in names:
+            hint = "; what a server knows goes into extra_body" if "extra_body" in names else ""
             raise UsageError(
                 f"{where} {name}: models of {provider} ({model}) do not get it: "
-                f"choose from {', '.join(sorted(taken))}{hint}"
+                f"choose from {', '.join(sorted(names))}{hint}"
             )
 
 

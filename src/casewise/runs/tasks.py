@@ -124,11 +124,13 @@ def ask(
         tools: Definitions of tools, as chat formats write them.
         tells_context: Whether requests to a target may hold the context.
     """
-    known = [ToolDefinition.model_validate(tool) for tool in tools]
+    definitions = [ToolDefinition.model_validate(tool) for tool in tools]
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         arguments = state, get_model(), find_protocol(protocol), GenerateConfig()
-        await asking.ask(*arguments, samples=samples, tools=known, tells_context=tells_context)
+        await asking.ask(
+            *arguments, samples=samples, tools=definitions, tells_context=tells_context
+        )
         return state
 
     return solve
