@@ -430,6 +430,28 @@ def test_a_run_is_told_alike_in_every_view(
     )
 
 
+def test_unread_answers_of_several_runs_are_told_together() -> None:
+    """Of 40 and 40 cases 8 safe ones have no verdict in the first run, and 4 in the other."""
+    lost = pl.col("status") == "unparsed"
+    runs = [
+        planned(
+            unread(share, model=name).filter(~lost | (pl.col("intended") == "safe"))
+        ).with_columns(answer=pl.when(lost).then(pl.lit(text)))
+        for share, name, text in ((0.2, "a", "hm?"), (0.1, "b", "well"))
+    ]
+    alone, both = (flat(str(cw.score(pl.concat(part)))) for part in (runs[:1], runs))
+    assert (
+        "a (binary): 8 unparsed of 72; counted one way or the other, they would put the " in alone
+    )
+    assert "accuracy anywhere from .889 to 1.000 and the safe recall anywhere from .8" in alone
+    assert "the unsafe recall" not in alone
+    assert "a (binary): the first answer that is unparsed has 3 characters" in alone
+    together = "2 runs: 12 unparsed of 148, at most 8 in one; counted one way or the other, they "
+    assert f"{together}would move a run by at most .111 (accuracy), .200 (safe recall)." in both
+    assert "2 runs: their first unparsed answers have 3 to 4 characters; casewise report" in both
+    assert both.count("unparsed") == 2
+
+
 RULES = """
 rules:
   - {measure: safe_recall, at_least: LEAST}

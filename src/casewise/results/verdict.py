@@ -7,12 +7,14 @@ intervals, never by the value alone. Every view shows it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from casewise.cases import LabelRule
+from casewise.measures import find_measure
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.replies import PROVISIONAL, rules_note
 from casewise.sheets import UNDEFINED, Tone, count, number, plural, rounded
@@ -805,42 +807,30 @@ def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
     )
 
 
-def unread_counts(score: Score) -> list[str]:
-    """Answers on neither side, counted by kind: ``8 undetermined``, ``3 never asked``."""
+def unread_counts(score: Score) -> Counter[str]:
+    """Answers on neither side, counted by kind: 8 ``undetermined``, 3 ``never asked``."""
     undetermined = min(score.classes.get("undetermined", 0), score.statuses.get("unparsed", 0))
     kinds = {"undetermined": undetermined} | score.statuses
     kinds["unparsed"] = score.statuses.get("unparsed", 0) - undetermined
     kinds["never asked"] = score.state.not_asked if score.state else 0
-    parts = [f"{n} {kind}" for kind, n in kinds.items() if kind != "ok" and n]
-    called = score.classes.get("tool_call", 0)
-    return [*parts, plural(called, "tool call")] if called else parts
+    kinds |= {"ok": 0, "tool call": score.classes.get("tool_call", 0)}
+    return +Counter(kinds)
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:
     """Notes on the numbers, a line each."""
-    lines = [line for score in scores for line in _run_remarks(score)]
-    lines += filter(None, [rules_remark(scores)])
+    lines = [_unread_remark(scores), _first_unread_remark(scores)]
+    lines += [line for score in scores for line in _run_remarks(score)]
+    lines += [rules_remark(scores)]
     data = [score.condition.data_text for score in scores if score.condition.dataset_hash]
     if data:
         lines.append(f"Cases: {'; '.join(dict.fromkeys(data))}.")
-    return list(dict.fromkeys(lines))
+    return list(dict.fromkeys(filter(None, lines)))
 
 
 def _run_remarks(score: Score) -> list[str]:
     name = score.condition.title
     lines = []
-    if unread := unread_counts(score):
-        total = score.n + (score.state.not_asked if score.state else 0)
-        ends = " and ".join(_bound_text(*measure_bounds) for measure_bounds in score.bounds.items())
-        lines.append(
-            f"{name}: {', '.join(unread)} of {total}; counted one way or the other, they would put "
-            f"{ends}."
-        )
-    if first := _first_unread(score):
-        lines.append(
-            f"{name}: the first answer that is unparsed has {count(first)} "
-            "characters; casewise report --reveal shows it."
-        )
     if score.partly:
         classes = [f"{n} {what.replace('_', ' ')}" for what, n in score.partly.items()]
         lines.append(
@@ -861,16 +851,58 @@ def _run_remarks(score: Score) -> list[str]:
     return lines
 
 
-def _first_unread(score: Score) -> int:
-    """Characters of a judge's first answer that could not be read; 0 of none."""
-    if score.acts or "answer" not in score.rows.columns:
-        return 0
-    answers = score.labelled.filter(status="unparsed")["answer"].drop_nulls()
-    return len(answers[0]) if len(answers) else 0
+def _unread_remark(scores: Sequence[Score]) -> str:
+    """Number of answers on neither side, and how far they leave the rates open."""
+    counts = {score: kinds for score in scores if (kinds := unread_counts(score))}
+    if not counts:
+        return ""
+    first, *others = counts
+    unread = ", ".join(
+        plural(n, kind) if kind == "tool call" else f"{count(n)} {kind}"
+        for kind, n in sum(counts.values(), Counter[str]()).items()
+    )
+    total = sum(score.n + (score.state.not_asked if score.state else 0) for score in counts)
+    if not others:
+        rates = [
+            f"the {label} anywhere from {number(low)} to {number(high)}"
+            for label, (low, high) in _open_rates(counts)
+        ]
+        would = f"put {' and '.join(rates)}"
+        text = f"{first.condition.title}: {unread} of {count(total)}"
+    else:
+        rates = [f"{number(high - low)} ({label})" for label, (low, high) in _open_rates(counts)]
+        would = f"move a run by at most {', '.join(rates)}"
+        most = max(kinds.total() for kinds in counts.values())
+        text = f"{len(counts)} runs: {unread} of {count(total)}, at most {count(most)} in one"
+    return text + (f"; counted one way or the other, they would {would}." if rates else ".")
 
 
-def _bound_text(name: str, ends: tuple[float, float]) -> str:
-    return f"the {name.replace('_', '-')} anywhere from {number(ends[0])} to {number(ends[1])}"
+def _open_rates(scores: Iterable[Score]) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Rates that unread answers leave open, each with its ends in the run where they are widest."""
+    for name in dict.fromkeys(name for score in scores for name in score.bounds):
+        ends = [score.bounds[name] for score in scores if name in score.bounds]
+        low, high = max(ends, key=lambda pair: pair[1] - pair[0])
+        if number(low) != number(high):
+            yield find_measure(name).label, (low, high)
+
+
+def _first_unread_remark(scores: Iterable[Score]) -> str:
+    """Length of a judge's first answer that could not be read, or of those of several."""
+    lengths = [
+        (score.condition.title, len(answers[0]))
+        for score in scores
+        if not score.acts and "answer" in score.rows.columns
+        if len(answers := score.labelled.filter(status="unparsed")["answer"].drop_nulls())
+        if answers[0]
+    ]
+    if not lengths:
+        return ""
+    low, high = min(n for _, n in lengths), max(n for _, n in lengths)
+    who, whose, them = lengths[0][0], "the first answer that is unparsed has", "it"
+    if lengths[1:]:
+        who, whose, them = f"{len(lengths)} runs", "their first unparsed answers have", "them"
+    size = count(low) if low == high else f"{count(low)} to {count(high)}"
+    return f"{who}: {whose} {size} characters; casewise report --reveal shows {them}."
 
 
 def run_warnings(scores: Sequence[Score]) -> list[str]:
