@@ -67,13 +67,13 @@ def simulate(
         Row([flagged.manner.value, flagged.n, flagged.flagged, flagged.flagged / flagged.n])
         for flagged in drawn
     ]
-    costs = (
+    costs = [
         ("people", count(planned.people)),
         ("hours of all", number(planned.hours, 1)),
         ("cost", money(planned.cost, study.pay.currency) if study.pay.per_hour else "unpaid"),
-    )
+    ]
     if study.pay.per_hour:
-        costs += (("to replace those flagged", money(again, study.pay.currency)),)
+        costs += [("to replace those flagged", money(again, study.pay.currency))]
     out().print(
         terminal(
             Table(
