@@ -181,6 +181,20 @@ def test_no_alternatives_to_the_first_token(cli: Cli, tmp_path: Path) -> None:
     assert "gives no alternatives to its first token (top_logprobs)" in said
 
 
+def test_no_alternatives_after_some(cli: Cli, tmp_path: Path) -> None:
+    """Answers that lack them are unparsed: the model has shown that it gives them."""
+    top = [{"token": "unsafe", "logprob": -0.1}, {"token": "safe", "logprob": -3.0}]
+    alternatives = [top, [], top[:1], None]
+    logprobs = [{"content": [top[0] | {"top_logprobs": listed}]} for listed in alternatives]
+    answers = [
+        raw(sent(choices=[{"message": {"content": "unsafe"}, "logprobs": each}]))
+        for each in (*logprobs, None)
+    ]
+    code, said, requests = run(cli, tmp_path, lambda n: answers[n], 5, protocol="probability")
+    assert (code, requests) == (0, 5), said
+    assert sorted(table(tmp_path)["status"]) == ["ok", *["unparsed"] * 4]
+
+
 def test_a_token_without_a_log_probability(cli: Cli, tmp_path: Path) -> None:
     """Null is minus infinity: of e^-1 and 0 on the two words, the first has all."""
     top = [{"token": "unsafe", "logprob": -1.0}, {"token": "safe", "logprob": None}]

@@ -253,6 +253,8 @@ class Server:
     is_lost: asyncio.Event = field(default_factory=asyncio.Event)
     is_proven: bool = False
     """True once a case was asked to its end: the model can do what the protocol needs."""
+    gives_logprobs: bool = False
+    """True once an answer listed the log-probabilities of its first token's candidates."""
     by_name: bool = False
     """True once an answer has come under the model's own name."""
     in_batches: int = 0

@@ -392,9 +392,27 @@ def _answer(output: ModelOutput, model: Model, *, logprobs: bool = False) -> Ans
         declined=refused and FaultKind.DECLINED in (reply.metadata or {}),
         calls=calls,
         said=message_text(reply) if calls else text,
-        logprobs=first_token(output) if is_scored else None,
+        logprobs=_candidates(output, model) if is_scored else None,
         other_model=model.other_name(output) if isinstance(model, PatientModel) else None,
     )
+
+
+def _candidates(output: ModelOutput, model: Model) -> dict[str, float] | None:
+    """The candidates of the first token; None where an answer lacks them and another had them.
+
+    Raises:
+        ModelError: No answer of the model has had them so far.
+    """
+    server = model.server if isinstance(model, PatientModel) else None
+    try:
+        candidates = first_token(output)
+    except ModelError:
+        if server is None or not server.gives_logprobs:
+            raise
+        return None
+    if server is not None:
+        server.gives_logprobs = True
+    return candidates
 
 
 def first_token(output: ModelOutput) -> dict[str, float]:
