@@ -108,7 +108,7 @@ def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
     graded = [request for request in server.requests if request["model"] == "judge"]
     assert len(graded) == len(QUERIES) - 3
     shown = " ".join(cli("score", "logs", "--all").stdout.split())
-    assert "2 tool calls; the bounds count them on either side" in shown
+    assert "2 tool calls of 8; counted one way or the other, they would put" in shown
     for ends in ("appropriate, bounds .500 to .750", "over refusal, bounds .250 to .500"):
         assert ends in shown
 
