@@ -266,10 +266,10 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     headers = [answer for answer in answers if re.fullmatch(r"header: \d+", answer)]
     header = int(headers[0][8:]) if headers else None
     tables = open_tables(path, TableForm(header=header))
-    read = [row for table in tables for _, row in table.rows]
-    rows = [row for row in read if isinstance(row, dict)]
+    entries = [row for table in tables for _, row in table.rows]
+    rows = [row for row in entries if isinstance(row, dict)]
     if not rows:
-        bad = next((row for row in read if isinstance(row, InputError)), None)
+        bad = next((row for row in entries if isinstance(row, InputError)), None)
         raise bad or InputError("no row below the names of the columns", path)
     each, columns = _unpivoted(rows)
     draft = _Drafting(columns, [text for text in answers if text not in headers], list(each))

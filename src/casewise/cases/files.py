@@ -156,21 +156,21 @@ def to_case_fields(record: object, file: Path, place: str) -> dict[str, Any]:
     Raises:
         InputError: A field is missing or of the wrong type, or a vote is neither 1 nor 2.
     """
-    read = check_model(record, UpstreamRecord, file, "record of CASE-Bench", record=place)
-    side = "safe" if read.context_intended_to_be_safe else "unsafe"
-    votes = ["safe" if vote == 1 else "unsafe" for vote in read.scores]
+    fields = check_model(record, UpstreamRecord, file, "record of CASE-Bench", record=place)
+    side = "safe" if fields.context_intended_to_be_safe else "unsafe"
+    votes = ["safe" if vote == 1 else "unsafe" for vote in fields.scores]
     return {
-        "id": digest(read.query, side),
-        "query": read.query,
-        "context": read.context,
-        "category": read.category,
+        "id": digest(fields.query, side),
+        "query": fields.query,
+        "context": fields.context,
+        "category": fields.category,
         "intended": side,
         "votes": [
             {"rater": f"column-{column:02}", "verdict": verdict}
             for column, verdict in enumerate(votes[:ANNOTATORS], start=1)
         ],
         "author_vote": next(iter(votes[ANNOTATORS:]), None),
-        "published_safe_rate": read.safe_rate,
+        "published_safe_rate": fields.safe_rate,
         "source": SOURCE,
         "licence": LICENCE,
         "language": "en",
@@ -463,15 +463,15 @@ def _records(path: Path) -> _Records:
 
 def _read(path: Path) -> tuple[list[Case], list[InputError], tuple[str, ...], str | None]:
     """Cases, problems, notes and the version of a file."""
-    read = _records(path)
-    cases, problems = validated(read.rows, path)
+    contents = _records(path)
+    cases, problems = validated(contents.rows, path)
     if not cases and not problems:
         raise InputError("the file holds no case", path)
-    notes, version = read.notes, read.version
-    if models := answer_keys(read.published):
+    notes, version = contents.notes, contents.version
+    if models := answer_keys(contents.published):
         remark = f"the answers of {', '.join(models)} are no part of the cases"
         notes = [f"{remark}; casewise score reads them"]
-    elif read.published and dataset_hash(cases) == PUBLISHED_HASH:
+    elif contents.published and dataset_hash(cases) == PUBLISHED_HASH:
         version = PUBLISHED_VERSION
     return cases, problems, tuple(notes), version
 

@@ -126,8 +126,8 @@ def _note(fields: LabelFields, labels: Labels, rule: LabelRule, place: int) -> s
     safe, unsafe = fields.votes_safe[place], fields.votes_unsafe[place]
     if safe == unsafe:
         with_author = abs(rate - (safe + label) / (safe + unsafe + 1)) < _ROUNDED
-        whose = "author's vote" if with_author else "published rate"
-        return f"a tie, which the {whose} settles as {'safe' if label else 'unsafe'}"
+        source = "author's vote" if with_author else "published rate"
+        return f"a tie, which the {source} settles as {'safe' if label else 'unsafe'}"
     return f"the label is by the published rate of {number(rate, 2)}"
 
 
@@ -215,8 +215,10 @@ def find_shape(fields: LabelFields, queries: Sequence[str], rule: LabelRule) -> 
     several = [own for own in sides.values() if len(own) > 1]
     voted = np.nan_to_num(fields.votes_safe) + np.nan_to_num(fields.votes_unsafe) > 0
     shared = ~np.isnan(fields.published_safe_rate) & ~voted
-    meant = np.array([side is not None for side in fields.intended], bool)
-    kinds = zip(_KINDS, (voted, shared, meant, ~(voted | shared | meant)), strict=True)
+    has_intention = np.array([side is not None for side in fields.intended], bool)
+    kinds = zip(
+        _KINDS, (voted, shared, has_intention, ~(voted | shared | has_intention)), strict=True
+    )
     return Shape(
         labels={kind: int(has.sum()) for kind, has in kinds if has.any()},
         rule=rule,

@@ -91,7 +91,7 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
     intended side, or else (the query itself was reworded) the whole context, the history and the
     intended side; and no third case does.
     """
-    before, after = ({case.id: case for case in one.cases} for one in (old, new))
+    before, after = ({case.id: case for case in case_set.cases} for case_set in (old, new))
     common = [id for id in before if id in after]
     changes = [_change(before[id], after[id]) for id in common]
     changed = tuple(change for change in changes if change.fields)

@@ -198,16 +198,20 @@ def find_turns(
     """
     turns = ReplayTurns()
     ids = set[str]()
-    for read in conversations:
+    for conversation in conversations:
         turns.conversations += 1
-        if isinstance(read, BadLine):
+        if isinstance(conversation, BadLine):
             turns.left_out["no conversation could be read"] += 1
-            turns.bad.append(read)
+            turns.bad.append(conversation)
             continue
         # An id that stands twice would be one case.
-        name = read.id if read.id not in ids else f"{read.id} (line {read.line})"
+        name = (
+            conversation.id
+            if conversation.id not in ids
+            else f"{conversation.id} (line {conversation.line})"
+        )
         ids.add(name)
-        turn_list = read.turns if mask is None else mask(read.turns)
+        turn_list = conversation.turns if mask is None else mask(conversation.turns)
         places = _places(turn_list, each=each)
         if not places:
             turns.left_out["no turn of the user"] += 1
@@ -219,9 +223,13 @@ def find_turns(
             old = turn_list[place + 1].content if with_old else ""
             if with_old:
                 turns.endings.add(old)
-            case = Case(id=f"{name}:{number}", query=query, history=history, category=read.category)
-            declined = read.declined and place == len(turn_list) - 2
-            turns.by_case[case.id] = ReplayTurn(case, name, read.line, read.user, old, declined)
+            case = Case(
+                id=f"{name}:{number}", query=query, history=history, category=conversation.category
+            )
+            declined = conversation.declined and place == len(turn_list) - 2
+            turns.by_case[case.id] = ReplayTurn(
+                case, name, conversation.line, conversation.user, old, declined
+            )
     return turns
 
 

@@ -61,11 +61,11 @@ def _add_start(app: FastAPI, site: Site) -> None:
         platform = site.study.recruitment.platform
         parameters = dict(request.query_params)
         account = given_account(platform, parameters)
-        known = site.known(request)
+        sender = site.find_sender(request)
         visitor = Visitor(secrets.token_urlsafe(16))
         if account is None:
-            if known is not None:
-                return go(place_of(known.person))
+            if sender is not None:
+                return go(place_of(sender.person))
             if platform is not Platform.NONE:
                 return site.show("no_account.html", status=400)
             if site.study.recruitment.signed:
@@ -75,10 +75,10 @@ def _add_start(app: FastAPI, site: Site) -> None:
         if fault is not None:
             return _bad_account(site, account, fault)
         platform_key = site.store.keys.platform_key(platform, account)
-        if known is not None and known.visitor.platform_key == platform_key:
-            return go(place_of(known.person))
+        if sender is not None and sender.visitor.platform_key == platform_key:
+            return go(place_of(sender.person))
         before = site.store.person(platform_key=platform_key)
-        here = known.person if known is not None else None
+        here = sender.person if sender is not None else None
         if here is not None and before is not None and here.id == before.id:
             return go(place_of(before))
         if here is not None:
@@ -162,17 +162,17 @@ def _add_return(app: FastAPI, site: Site) -> None:
     @app.post("/resume/{token}")
     def resume_here(request: Request, token: str, sent: SentForm) -> Response:
         """Admit a person in the browser of another, once asked."""
-        site.sender(request, sent.form)
+        site.form_sender(request, sent.form)
         return _admit(site, request, person_of(token))
 
 
 def _admit(site: Site, request: Request, person: Person, token: str = "") -> Response:
     """Admit a person who has shown to be one, in whosever browser; by a link, ask before."""
-    known = site.known(request)
-    if known is not None and known.person is not None and known.person.id != person.id:
+    sender = site.find_sender(request)
+    if sender is not None and sender.person is not None and sender.person.id != person.id:
         if token:
-            return site.show("other_person.html", known, token=token)
-        site.store.same_browser(known.person, person)
+            return site.show("other_person.html", sender, token=token)
+        site.store.same_browser(sender.person, person)
     return site.remember(go(place_of(person)), Visitor(person.key))
 
 
@@ -180,24 +180,24 @@ def _add_consent(app: FastAPI, site: Site) -> None:
     @app.get("/consent")
     def consent(request: Request) -> Response:
         """Show the consent page."""
-        known = site.known_at(request, "/consent")
+        sender = site.sender_at(request, "/consent")
         places = site.store.places()
         if places is not Vacancy.OPEN:
             return site.show("full.html", places=places)
-        return site.show("consent.html", known)
+        return site.show("consent.html", sender)
 
     @app.post("/consent")
     def agree(request: Request, sent: Annotated[SentConsent, Form()]) -> Response:
         """Take the decision about consent."""
-        known = site.sender(request, sent.form)
-        if known.person is not None:
-            return go(place_of(known.person))
+        sender = site.form_sender(request, sent.form)
+        if sender.person is not None:
+            return go(place_of(sender.person))
         if sent.agree == "no":
             return go("/declined")
         if not (sent.read and (sent.age or not site.study.consent.least_age)):
             problem = site.say("Please tick each box, or say that you do not agree.")
-            return site.show("consent.html", known, 422, problem=problem)
-        visitor = known.visitor
+            return site.show("consent.html", sender, 422, problem=problem)
+        visitor = sender.visitor
         if not visitor.signed and not site.rates.admits_newcomer(request):
             return site.show("full.html", status=429, places="crowded")
         person = site.store.enter(visitor)
@@ -218,26 +218,28 @@ def _add_check(app: FastAPI, site: Site) -> None:
     @app.get("/tutorial")
     def tutorial(request: Request) -> Response:
         """Instructions and worked examples."""
-        return site.show("tutorial.html", site.known_at(request, "/tutorial"))
+        return site.show("tutorial.html", site.sender_at(request, "/tutorial"))
 
     def ask(
-        known: Sender,
+        sender: Sender,
         answers: dict[int, int],
         missed: tuple[int, ...] = (),
         problem: str | None = None,
     ) -> Response:
         status = 422 if problem or missed else 200
-        return site.show("check.html", known, status, given=answers, missed=missed, problem=problem)
+        return site.show(
+            "check.html", sender, status, given=answers, missed=missed, problem=problem
+        )
 
     @app.get("/check")
     def check(request: Request) -> Response:
         """The comprehension check."""
-        return ask(site.known_at(request, "/tutorial"), {})
+        return ask(site.sender_at(request, "/tutorial"), {})
 
     @app.post("/check")
     def answer_check(request: Request, fields: SentTexts) -> Response:
         """Take the answers to the check."""
-        known, person = site.person_sending(request, fields.get("form", ""))
+        sender, person = site.person_sending(request, fields.get("form", ""))
         options = {
             number: _option(fields, f"question-{number}", question.options)
             for number, question in enumerate(questions)
@@ -247,18 +249,18 @@ def _add_check(app: FastAPI, site: Site) -> None:
         if attempt != str(person.attempts + 1):
             return go(place_of(person))
         if len(answers) < len(questions):
-            return ask(known, answers, problem=site.say("Please answer every question."))
+            return ask(sender, answers, problem=site.say("Please answer every question."))
         missed = tuple(n for n, question in enumerate(questions) if answers[n] != question.answer)
         after = site.store.answer_comprehension(person.key, int(attempt), passed=not missed)
         if after is None or after.status is not PersonStatus.STARTED or after.passed:
             return go(place_of(after))
-        return ask(Sender(known.visitor, after), answers, missed)
+        return ask(Sender(sender.visitor, after), answers, missed)
 
     @app.get("/wait")
     def wait(request: Request) -> Response:
         """Show the waiting page: the check is passed, but no block is free."""
-        known = site.known_at(request, "/wait")
-        return site.show("full.html", known, places=site.store.places(), waiting=True)
+        sender = site.sender_at(request, "/wait")
+        return site.show("full.html", sender, places=site.store.places(), waiting=True)
 
     @app.post("/wait")
     def try_again(request: Request, sent: SentForm) -> Response:
@@ -277,33 +279,33 @@ def _add_cases(app: FastAPI, site: Site) -> None:
     @app.get("/page/{number}")
     def page(request: Request, number: int) -> Response:
         """Show a case to judge, or where to go on from an answered page."""
-        known = site.known(request)
-        if known is None or known.person is None:
-            return go("/consent" if known else "/")
-        person = known.person
+        sender = site.find_sender(request)
+        if sender is None or sender.person is None:
+            return go("/consent" if sender else "/")
+        person = sender.person
         if person.status is not PersonStatus.ACTIVE:
             return go(place_of(person))
         assert person.position is not None
         if 0 < number <= person.position:
-            return site.show("answered.html", known, number=number, where=place_of(person))
+            return site.show("answered.html", sender, number=number, where=place_of(person))
         if number != person.position + 1:
             return go(place_of(person))
-        return site.case_page(known, person)
+        return site.case_page(sender, person)
 
     @app.post("/page/{number}")
     def answer(request: Request, number: int, sent: Annotated[SentAnswer, Form()]) -> Response:
         """Take an answer. Whatever becomes of it, the current page is next."""
-        known, person = site.person_sending(request, sent.form)
+        sender, person = site.person_sending(request, sent.form)
         if person.status is not PersonStatus.ACTIVE or person.position != number - 1:
             return go(place_of(person))
         if sent.verdict is None:
             problem = site.say("Please choose safe or unsafe.")
-            return site.case_page(known, person, sent, problem)
+            return site.case_page(sender, person, sent, problem)
         ask = site.study.ask
         assert person.block is not None
         if site.store.wait(person):
             problem = site.say("Please read the case first: the answer was not taken yet.")
-            return site.case_page(known, person, sent, problem)
+            return site.case_page(sender, person, sent, problem)
         after = site.store.answer(
             person.key,
             number - 1,
@@ -319,7 +321,7 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/about")
     def about(request: Request) -> Response:
         """Ask about the person and the study, once all cases are judged."""
-        return site.show("about.html", site.known_at(request, "/about"))
+        return site.show("about.html", site.sender_at(request, "/about"))
 
     @app.post("/about")
     def tell(request: Request, fields: SentTexts) -> Response:
@@ -340,12 +342,12 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/withdraw")
     def ask_withdraw(request: Request) -> Response:
         """Ask to confirm the withdrawal."""
-        known = site.known(request)
-        if known is None or known.person is None:
+        sender = site.find_sender(request)
+        if sender is None or sender.person is None:
             return go("/")
-        if known.person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
+        if sender.person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
             return go("/done")
-        return site.show("withdraw.html", known, where=place_of(known.person))
+        return site.show("withdraw.html", sender, where=place_of(sender.person))
 
     @app.post("/withdraw")
     def withdraw(request: Request, sent: SentForm) -> Response:
@@ -356,4 +358,4 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/done")
     def done(request: Request) -> Response:
         """Show the completion code and the way back to the platform."""
-        return site.show("done.html", site.known_at(request, "/done"))
+        return site.show("done.html", site.sender_at(request, "/done"))

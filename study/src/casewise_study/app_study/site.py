@@ -93,14 +93,14 @@ class Site:
         self.say = self.screens.say
 
     def show(
-        self, template: str, known: Sender | None = None, status: int = 200, **values: Any
+        self, template: str, sender: Sender | None = None, status: int = 200, **values: Any
     ) -> HTMLResponse:
         """Answer with a page for somebody."""
         shared: dict[str, Any] = {}
-        if known is not None:
-            key = known.visitor.key
-            shared |= {"form": self.sessions.form(key), "person": known.person}
-            if known.person is not None:
+        if sender is not None:
+            key = sender.visitor.key
+            shared |= {"form": self.sessions.form(key), "person": sender.person}
+            if sender.person is not None:
                 # Signed: by it the person comes back in any browser.
                 shared["own_address"] = f"{self.settings.origin}/resume/{self.sessions.token(key)}"
                 shared["personal_code"] = self.store.keys.personal_code(key)
@@ -108,7 +108,7 @@ class Site:
 
     def case_page(
         self,
-        known: Sender,
+        sender: Sender,
         person: Person,
         sent: SentAnswer = _UNSAID,
         problem: str | None = None,
@@ -119,7 +119,7 @@ class Site:
         pages = self.store.pages(person)
         return self.show(
             "page.html",
-            known,
+            sender,
             422 if problem else 200,
             number=person.position + 1,
             pages=len(pages),
@@ -130,25 +130,25 @@ class Site:
             problem=problem,
         )
 
-    def known(self, request: Request) -> Sender | None:
+    def find_sender(self, request: Request) -> Sender | None:
         """The sender of a request; None without a cookie of this study."""
         cookie = request.cookies.get(self.sessions.cookie)
         visitor = self.sessions.read_visit(cookie) if cookie else None
         return Sender(visitor, self.store.person(key=visitor.key)) if visitor else None
 
-    def known_at(self, request: Request, place: str) -> Sender:
+    def sender_at(self, request: Request, place: str) -> Sender:
         """The sender of a request, who must be at this page.
 
         Raises:
             ElsewhereError: The person's place is another, which is the answer; or nobody's cookie.
         """
-        known = self.known(request)
-        where = place_of(known.person) if known else "/"
-        if known is None or where != place:
+        sender = self.find_sender(request)
+        where = place_of(sender.person) if sender else "/"
+        if sender is None or where != place:
             raise ElsewhereError(go(where))
-        return known
+        return sender
 
-    def sender(self, request: Request, form: str) -> Sender:
+    def form_sender(self, request: Request, form: str) -> Sender:
         """The sender of a form with a valid CSRF token.
 
         Args:
@@ -158,23 +158,23 @@ class Site:
         Raises:
             ElsewhereError: There is no cookie, or the form is another person's.
         """
-        known = self.known(request)
-        if known is None:
+        sender = self.find_sender(request)
+        if sender is None:
             raise ElsewhereError(self.show("lost.html", status=403))
-        if not self.sessions.fits(known.visitor.key, form):
+        if not self.sessions.fits(sender.visitor.key, form):
             raise ElsewhereError(self.show("stale.html", status=403, where=request.url.path))
-        return known
+        return sender
 
     def person_sending(self, request: Request, form: str) -> tuple[Sender, Person]:
         """The sender of a form who has consented.
 
         Raises:
-            ElsewhereError: As ``sender``, or nobody has agreed in this browser.
+            ElsewhereError: As ``form_sender``, or nobody has agreed in this browser.
         """
-        known = self.sender(request, form)
-        if known.person is None:
+        sender = self.form_sender(request, form)
+        if sender.person is None:
             raise ElsewhereError(self.show("lost.html", status=403))
-        return known, known.person
+        return sender, sender.person
 
     def remember(self, response: Response, visitor: Visitor) -> Response:
         """Set the cookie by which somebody is known."""
