@@ -111,6 +111,10 @@ def test_sessions(cli: Cli, tmp_path: Path) -> None:
     firsts = [request for request in server.requests if "conversation" not in request]
     assert len(firsts) == len(bot.sessions)
     assert len({request["instructions"] for request in server.requests}) == 1
+    with BotServer(bot) as server:
+        path = write_target(tmp_path, SESSION_TARGET, server, session="id")
+        done = cli("target", "check", path, env=ENV)
+    assert "no reply was read: expected the conversation's id at session (id)" in done.stderr
 
 
 def test_what_would_be_lost_is_refused(cli: Cli, tmp_path: Path) -> None:

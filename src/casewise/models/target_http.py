@@ -103,7 +103,7 @@ class Bot:
 
         Raises:
             ResponseError: Its status is no success.
-            UnreadAnswerError: Its answer has no reply.
+            UnreadAnswerError: Its answer has no reply, or a first one no id of the conversation.
         """
         spec = self.spec
         own_headers = {name: text_of(value) for name, value in fill(spec.headers, values).items()}
@@ -115,7 +115,11 @@ class Bot:
         async with await self._connections.post(url, headers, sent) as response:
             exchange.status = response.status
             exchange.content_type = response.headers.get("Content-Type", "").partition(";")[0]
-            return await _read(spec, response, exchange)
+            reading = await _read(spec, response, exchange)
+        if spec.session and not (values["session"] or reading.session or reading.refused):
+            # Each further turn would begin another conversation.
+            raise _unread(f"expected the conversation's id at session ({spec.session})")
+        return reading
 
 
 def _address(spec: TargetFile) -> str:
