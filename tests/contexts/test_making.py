@@ -14,6 +14,7 @@ from support.starts import Start, until
 from support.written import QUERIES, SIDES, Tree, Writer, context, question_of, write_queries
 
 import casewise as cw
+from casewise.contexts import MAKE_VERSION
 
 COMMAND = ("contexts", "generate", "queries.csv", "--out", "cases.jsonl")
 MODEL = ("-m", "openai-api/fake/m")
@@ -37,6 +38,12 @@ def faults(folder: Path) -> dict[int, list[tuple[str, str | None, str | None]]]:
         ]
         for line in lines
     }
+
+
+def tags_aside(folder: Path) -> set[tuple[str, ...]]:
+    """Tags of the queries that are kept aside."""
+    lines = (folder / ASIDE).read_text("utf-8").splitlines()
+    return {tuple(json.loads(line)["tags"]) for line in lines}
 
 
 def cases_of(folder: Path) -> tuple[Any, ...]:
@@ -160,6 +167,8 @@ def test_answers_that_are_read_and_that_are_not(cli: Cli, tmp_path: Path) -> Non
     expected = {len(WAYS) + n: [(rule, None, None)] for n, (_, rule) in enumerate(NOT_READ)}
     assert faults(tmp_path) == expected
     assert "4 kept aside (refused 2, unread 2): cases.aside.jsonl" in done.stdout
+    assert "note: unread: the answer is no JSON object of two contexts" in done.stderr
+    assert tags_aside(tmp_path) == {("made by openai-api/fake/m", f"prompts {MAKE_VERSION}")}
     # A refusal is not argued with.
     assert [asked.count(number) for number in expected] == [2, 2, 1, 1]
 
@@ -192,6 +201,7 @@ def test_what_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
     both = [("unchecked", side, None) for side in SIDES]
     assert faults(tmp_path) == dict.fromkeys(range(len(REVIEWS) - 1), both)
     assert len(cases_of(tmp_path)) == 2
+    assert tags_aside(tmp_path) == {cases_of(tmp_path)[0].tags}
 
 
 def test_requests_that_fail_are_asked_again(cli: Cli, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.cli._console import err, note
+from casewise.cli._console import err, note, note_all
 from casewise.cli._console import out as results
 from casewise.cli._help import OUTPUT
 from casewise.cli._options import (
@@ -87,6 +87,8 @@ def generate(
     )
     counts = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
     results().print(f"{len(faults):,} kept aside ({counts}): {plan.faulty_path}", markup=False)
+    every = (fault for query_faults in faults for fault in query_faults)
+    note_all(f"{fault.rule}: {fault.reason}" for fault in every if fault.rule == "unread")
     note("The same command asks for those again.")
     raise typer.Exit(NOT_ALL_MADE)
 

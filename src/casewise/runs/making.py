@@ -51,6 +51,9 @@ PAIR_TOKENS, REVIEW_TOKENS = 800, 80
 GIVE_UP = 5
 """Failed requests, without an answer among them, after which no more is asked."""
 
+_OF_CRITIC = ("critic", "unchecked")
+"""Rules of the critic, who sees no pair that breaks another."""
+
 _FINAL = ("refused", "unchecked")
 """Rules that no rewriting satisfies."""
 
@@ -276,7 +279,10 @@ class Maker:
             if self.failures >= GIVE_UP and not self.answers:
                 raise ModelError(f"{self.plan.options.model}: {error.fault.plain}") from None
             pair, faults = None, (Fault("failed", error.message),)
-        fields = query.model_dump(exclude={"id"}) | {"tags": self.plan.tags}
+        tags = self.plan.tags
+        if faults and faults[0].rule not in _OF_CRITIC:
+            tags.remove(f"reviewed by {self.plan.critic or 'none'}")
+        fields = query.model_dump(exclude={"id"}) | {"tags": tags}
         cases = [
             to_fields(
                 Case.model_validate(fields | {"context": make_context(values), "intended": side})
@@ -285,7 +291,7 @@ class Maker:
         ]
         if faults:
             record = {
-                **{"query_id": query.query_id, "query": query.query, "tags": self.plan.tags},
+                **{"query_id": query.query_id, "query": query.query, "tags": tags},
                 **{"faults": [asdict(fault) for fault in faults], "cases": cases},
             }
             self.faulty_pairs.append((faults, record))
