@@ -50,8 +50,9 @@ def test_a_file_of_ones_own(cli: Cli, tmp_path: Path) -> None:
     assert record["context_effect"]["safe_votes"] == [20, 9]
     # Of two queries no interval is given, and each figure says why.
     said = " ".join(text.split())
-    assert "two people agree, Gwet's AC1: no interval (2 queries make the figure; an" in said
-    assert "difference of shares: no interval (2 queries make the change; an" in said
+    of = "all cases, safe contexts, unsafe contexts"
+    assert f"two people agree, Gwet's AC1 ({of}): no interval (2 queries make" in said
+    assert "difference of shares (safe against unsafe): no interval (2 queries make" in said
     assert record["agreement"]["all"]["pairwise_ci"] is None
 
 

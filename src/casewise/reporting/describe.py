@@ -146,14 +146,19 @@ def _grid(title: str, things: Mapping[str, Any], rows: Mapping[str, str], note: 
     Below it stands why figures have no interval.
     """
     lines = []
-    withheld = defaultdict[str, list[str]](list)
+    withheld = defaultdict[tuple[str, str], list[str]](list)
     for name, heading in rows.items():
-        values = [getattr(thing, name) for thing in things.values()]
-        lines.append(Row([heading, *(_text(name, value) for value in values)]))
-        reasons = dict.fromkeys(value.reason for value in values if isinstance(value, Estimate))
-        for reason in filter(None, reasons):
-            withheld[reason].append(heading)
-    notes = (f"{', '.join(names)}: no interval ({why})." for why, names in withheld.items())
+        values = {column: getattr(thing, name) for column, thing in things.items()}
+        lines.append(Row([heading, *(_text(name, value) for value in values.values())]))
+        reasons = defaultdict[str, list[str]](list)
+        for column, value in values.items():
+            if isinstance(value, Estimate) and value.reason:
+                reasons[value.reason].append(column)
+        for reason, of in reasons.items():
+            withheld[reason, ", ".join(of)].append(heading)
+    notes = (
+        f"{', '.join(names)} ({of}): no interval ({why})." for (why, of), names in withheld.items()
+    )
     columns = [Column(""), *figures(Kind.ESTIMATE, *things)]
     return Table(columns, lines if things else [], title, " ".join(filter(None, (note, *notes))))
 

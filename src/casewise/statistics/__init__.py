@@ -56,6 +56,7 @@ from casewise.statistics.effects import (
 )
 from casewise.statistics.estimates import (
     BY_DESIGN,
+    NO_INTERVAL,
     UNDEFINED,
     BoolArray,
     Bounds,

@@ -29,6 +29,9 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
         [cell["safe"] for cell in summary["cells"] if cell["arm"] == arm] for arm in effect["arms"]
     ]
     assert effect["safe_votes"] == [sum(cell) for cell in cells]
+    # Votes that differ on fewer than ten of 12 queries give no interval, here and there.
+    assert effect["difference_ci"] is None
+    assert summary["contrasts"][0]["difference"]["interval"] is None
     again = cli(*base, "out", "--out", "again", "--format", "json")
     assert again.stdout == (tmp_path / "out/summary.json").read_text()
     refused = cli(*base, "plain", "--out", "out")

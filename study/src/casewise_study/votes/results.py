@@ -16,6 +16,7 @@ import numpy as np
 from casewise.cases import Side
 from casewise.sheets import plural
 from casewise.statistics import (
+    NO_INTERVAL,
     Agreement,
     Clusters,
     Estimate,
@@ -367,7 +368,10 @@ def mean_share(table: VoteTable) -> TwoWay:
 
 
 def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> TwoWay:
-    """The mean share of safe votes of one side's cells, less that of the other side's, if any."""
+    """The mean share of safe votes of one side's cells, less that of the other side's, if any.
+
+    Of few queries the difference has no interval, as ``casewise describe`` gives none.
+    """
 
     def figure(clusters: Clusters) -> Estimate:
         shares = [
@@ -377,6 +381,8 @@ def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> TwoWay:
         return shares[0] - shares[1] if len(shares) > 1 else shares[0]
 
     way = two_way(figure, table.by_query, table.by_rater)
+    if len(sides) > 1 and figure(table.by_query).reason:
+        return replace(way, interval=NO_INTERVAL, p=math.nan)
     low, high = np.clip(way.interval, 1.0 - len(sides), 1.0).tolist()
     return replace(way, interval=(low, high))
 
