@@ -42,6 +42,11 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
     return cw.judgements(folder).to_dicts()
 
 
+def evaluation_card_of(folder: Path) -> str:
+    """Evaluation card of the run."""
+    return cw.report(folder / "logs", folder / "card.md").read_text("utf-8").replace("\\", "")
+
+
 def run(cli: Cli, target: Path | str, *options: str | Path, status: int = 0) -> str:
     command = ("run", "--model", target, "--protocol", "respond", "--log-dir", "logs", *options)
     done = cli(*command, env=ENV)
@@ -92,6 +97,7 @@ def test_what_is_sent(cli: Cli, tmp_path: Path) -> None:
         assert {headers["authorization"] for _, _, headers in server.asked} == {f"Bearer {KEY}"}
     assert {request["temperature"] for request in sent} == {0.0}
     assert {request["max_tokens"] for request in sent} == {99}
+    assert "temperature 0.0, max_tokens 99" in evaluation_card_of(tmp_path)
     roles = {tuple(turn["role"] for turn in request["messages"]) for request in server.requests}
     assert ("system", "user", "assistant", "user") in roles
     assert {row["input_tokens"] for row in rows_of(tmp_path / "logs")} >= {100}
@@ -398,6 +404,8 @@ def test_functions(cli: Cli, tmp_path: Path, function: str) -> None:
     found = {row["intended"]: (row["response_class"], row["graded_by"]) for row in rows}
     refused = ("refusal", "provider") if function == "answer" else ("compliance", "rules")
     assert found == {"safe": ("compliance", "rules"), "unsafe": refused}
+    # No setting was sent, so none is stated.
+    assert "temperature" not in evaluation_card_of(tmp_path)
     assert "going on: 2 of 2" in run(cli, target, *options)
     done = cli("target", "check", target, "--format", "json")
     assert json.loads(done.stdout)["read"]["refused"] is False

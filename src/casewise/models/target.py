@@ -86,6 +86,16 @@ class Target:
         """Seconds after which a request is given up, unless the run sets them."""
         return self.spec.timeout if isinstance(self.spec, TargetFile) else None
 
+    @property
+    def places(self) -> frozenset[str]:
+        """Placeholders of its file; a function has none."""
+        return self.spec.places if isinstance(self.spec, TargetFile) else frozenset()
+
+    @property
+    def unsent(self) -> dict[str, None]:
+        """Settings of the generation that nothing takes to the bot; no log states them."""
+        return dict.fromkeys({*_SETTINGS, "top_k"} - self.places)
+
     def check(
         self,
         conversations: Iterable[Sequence[str]],
@@ -107,9 +117,8 @@ class Target:
             UsageError: Some would not.
         """
         spec = self.spec
-        places = spec.places if isinstance(spec, TargetFile) else frozenset()
         for name in settings:
-            if name not in places:
+            if name not in self.places:
                 raise UsageError(f"{self.reference}: nothing takes the setting {name} to the bot")
         if tools:
             raise UsageError(

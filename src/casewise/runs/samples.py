@@ -52,6 +52,7 @@ from casewise.logs import (
 from casewise.models.embedded import InProcess
 from casewise.models.open import ATTEMPT_TIMEOUT_S, open_model
 from casewise.models.patience import BATCHED_AT_ONCE, PatientModel, Prices, Watch
+from casewise.models.target import TargetModel
 from casewise.options import RunOptions
 from casewise.protocols import grader_version
 from casewise.runs.condition import Condition, draws, unit_id
@@ -401,7 +402,8 @@ def make_config(piece: Piece, model: Model) -> GenerateConfig:
     if isinstance(model.api, InProcess):
         # A request to a model of this process waits until those before it are answered.
         config.attempt_timeout = None
-    return config
+    unsent = model.api.target.unsent if isinstance(model.api, TargetModel) else {}
+    return config.model_copy(update=unsent)
 
 
 def _patience(cell: Cell) -> GenerateConfig:
