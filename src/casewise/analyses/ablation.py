@@ -83,7 +83,9 @@ def _shares(group: str, scores: dict[frozenset[str], Score]) -> dict[str, Estima
     """Share of a group in every measure that is compared, by the groups that were removed."""
     weights = _weights(group)
     return {
-        name: combine([(weight, scores[gone].measures[name]) for gone, weight in weights.items()])
+        name: combine(
+            [(weight, scores[removed].measures[name]) for removed, weight in weights.items()]
+        )
         for name in scores[frozenset()].measures
         if find_measure(name).compared
     }

@@ -96,7 +96,7 @@ class Measure:
     """Formula in words."""
     formula: Callable[..., Any] | None = None
     """Makes an ``Estimate`` or a ``Mean`` of the answers as counted
-    (``casewise.measures.Counted``); None of a figure that other parts of the program make."""
+    (``casewise.measures.AnswerCounts``); None of a figure that other parts of the program make."""
     kind: MeasureKind = MeasureKind.SHARE
     better: Better = Better.HIGHER
     of: tuple[str, ...] = (Family.JUDGEMENTS,)

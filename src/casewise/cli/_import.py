@@ -115,8 +115,8 @@ def _drafted_keys(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
         note(f"open: {_question_line(question)}")
     if draft.questions:
         is_answered = any(question.answers for question in draft.questions)
-        how = "give --answer ANSWER" if is_answered else "edit the mapping that --draft writes"
-        raise UsageError(f"{source}: it can be read in several ways; {how}")
+        remedy = "give --answer ANSWER" if is_answered else "edit the mapping that --draft writes"
+        raise UsageError(f"{source}: it can be read in several ways; {remedy}")
     shown = yaml.safe_dump(
         draft.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
     )

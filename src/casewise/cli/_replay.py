@@ -145,8 +145,8 @@ def replay(
     if ungraded:
         requests[str(grading_model(grader))] += len(ungraded)
     sent = " and ".join(f"{n:,} requests to {name}" for name, n in requests.items())
-    what = "with what looks personal masked" if mask else "as they stand in the file"
-    note(f"sends {sent}, texts {what}; nothing else leaves this machine")
+    form = "with what looks personal masked" if mask else "as they stand in the file"
+    note(f"sends {sent}, texts {form}; nothing else leaves this machine")
     note_all(plan.notes)
     if "dry_run" in start:
         note_lacking(check_models(plan.cells))

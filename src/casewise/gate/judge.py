@@ -123,8 +123,8 @@ def run_gate(
                 _check_baseline(rule, gated_run, matches or others, across_versions=across_versions)
     rows = [
         GateRow(gated_run, rule, figures, *judge(rule, figures))
-        for gated_run, own in zip(gated_runs, rules, strict=True)
-        for rule in own
+        for gated_run, run_rules in zip(gated_runs, rules, strict=True)
+        for rule in run_rules
         for figures in [gated_run.figures(rule)]
     ]
     skipped = dict.fromkeys(rule.measure.name for rule, selected in about if not selected)

@@ -2,8 +2,8 @@
 
 from casewise.measures.table import (
     PARTIAL_WEIGHT,
+    AnswerCounts,
     Answers,
-    Counted,
     Scoring,
     bounds,
     calls_a_tool,

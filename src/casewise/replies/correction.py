@@ -85,8 +85,8 @@ def correct_rates(
     names = [condition.title for condition, _ in runs]
     if names[1:]:
         names = [
-            f"the run {when}, {name},"
-            for when, name in zip(("before", "after"), names, strict=True)
+            f"the run {side}, {name},"
+            for side, name in zip(("before", "after"), names, strict=True)
         ]
     labelled_parts = [_random_part(*run, checks) for run in zip(names, parts, strict=True)]
     why = next((reason for _, reason in labelled_parts if reason), "")
@@ -103,11 +103,11 @@ def correct_rates(
             corrected = rates_by_labels(readable, answers, label, scale, draws, place)
         labelled = int((label >= 0).sum())
         # Where the rate as graded has no interval, the corrected one has none.
-        even = {
+        rates = {
             name: replace(rate, unavailable=rate.reason or raw[name].reason)
             for name, rate in corrected.items()
         }
-        corrections.append(GraderCorrection(runs[place][0], labelled, raw, even, notes))
+        corrections.append(GraderCorrection(runs[place][0], labelled, raw, rates, notes))
     return corrections
 
 

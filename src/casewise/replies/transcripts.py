@@ -240,7 +240,7 @@ def _replies_with_cases(
     text_hash: "hashlib.blake2b",
 ) -> Iterator[UngradedReply]:
     """Yield the replies that have a case, and count every line by its fate."""
-    places, seen = Places(grading.cases.cases), dict[str, bytes]()
+    places, texts = Places(grading.cases.cases), dict[str, bytes]()
     for conversation in conversations:
         if isinstance(conversation, BadLine):
             tally.add("broken", conversation.line)
@@ -249,12 +249,12 @@ def _replies_with_cases(
             continue
         lines = "\0".join(turn.line for turn in conversation.turns)
         text = hashlib.blake2b(lines.encode(), digest_size=8).digest()
-        if conversation.id in seen:
+        if conversation.id in texts:
             same = "duplicate: id and text of an earlier one, counts once"
             other = "id of an earlier one with another text; the earlier one counts"
-            tally.add(same if seen[conversation.id] == text else other, conversation.line)
+            tally.add(same if texts[conversation.id] == text else other, conversation.line)
             continue
-        seen[conversation.id] = text
+        texts[conversation.id] = text
         reply = last_reply(conversation.turns)
         case = places.find(conversation, reply) if reply is not None else None
         if reply is None or case is None:
@@ -293,8 +293,8 @@ def _rows(
         key = (placed.model, placed.case.id, placed.rung)
         epochs[key] += 1
         # The rules have reasons of their own; a model may quote the reply, and tools have names.
-        own = (placed.declined or by == RULES) and not placed.calls
-        reason = graded.reason if own or grading.reveal else stand_in(graded.reason)
+        by_rules = (placed.declined or by == RULES) and not placed.calls
+        reason = graded.reason if by_rules or grading.reveal else stand_in(graded.reason)
         answer = placed.reply.turn.text
         yield {
             "protocol": acting_protocols()[0],

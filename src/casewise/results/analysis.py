@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from casewise.protocols import RunCondition
-from casewise.sheets import Measured
+from casewise.sheets import IntervalEstimate
 
 if TYPE_CHECKING:
     from casewise.results.score import Scores
 
 
-class Figure(Measured, Protocol):
+class Figure(IntervalEstimate, Protocol):
     """A value, its 95 % interval, and why that is withheld: an ``Estimate``, or a curve's point."""
 
     @property

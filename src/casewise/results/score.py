@@ -24,7 +24,7 @@ from casewise.judgements import (
     shared_rows,
 )
 from casewise.measures import (
-    Counted,
+    AnswerCounts,
     Scoring,
     bounds,
     calls_a_tool,
@@ -80,7 +80,7 @@ class Score(ResultView):
     """The judgements, labelled or not."""
     measures: Mapping[str, Estimate]
     """Every measure that applies, in reading order, with its error clustered by query."""
-    counted: Counted | None = None
+    counted: AnswerCounts | None = None
     """The labelled answers as they count; None of people, who give no answers of their own."""
     state: RunState | None = None
     """Judgements beside those planned; None for a group, and for a baseline."""

@@ -462,8 +462,8 @@ def _one_answer(verdict: Verdict) -> str:
     if verdict.comparison is not None or not (share >= ALWAYS or share <= 1 - ALWAYS):
         return ""
     says = _ALWAYS_SAYS[verdict.score.acts][share <= 1 - ALWAYS]
-    of = verdict.hits(max(share, 1 - share), sum(verdict.sizes))
-    return f"{says} ({of} answers): {_following_clause(verdict)}; {_mistakes(verdict)}."
+    hits = verdict.hits(max(share, 1 - share), sum(verdict.sizes))
+    return f"{says} ({hits} answers): {_following_clause(verdict)}; {_mistakes(verdict)}."
 
 
 _ALWAYS_SAYS = {
@@ -553,19 +553,19 @@ def _change_clause(difference: Difference, verdict: Verdict) -> tuple[int, str]:
     """Place among the clauses, and the clause: worse first, what did not change last."""
     score = verdict.score
     verb, requests, change, before, after = ChangeWords.of(difference, score)
-    was, now = (
+    before_text, after_text = (
         verdict.hits(share.value, measure.size).removesuffix(" of 100")
         for share, measure in ((before, difference.before), (after, difference.after))
     )
-    was = f"{was} before, {now} after"
+    sides = f"{before_text} before, {after_text} after"
     if not difference.is_more_than_chance:
         text = f"no change beyond chance in how many {requests} it {verb}"
-        return 2, f"{text}: {was}{f', {signed_points(change)}' if change.known else ''}"
+        return 2, f"{text}: {sides}{f', {signed_points(change)}' if change.known else ''}"
     is_worse = (change.value > 0) is not score.of_pairs
     more = "more" if change.value > 0 else "fewer"
     low, high = (points(end) for end in sorted(map(abs, (change.low, change.high))))
-    much = f"{points(abs(change.value))} {more} of 100 {requests} ({low} to {high})"
-    return not is_worse, f"{'worse' if is_worse else 'better'}: {verb} {much}: {was}"
+    amount = f"{points(abs(change.value))} {more} of 100 {requests} ({low} to {high})"
+    return not is_worse, f"{'worse' if is_worse else 'better'}: {verb} {amount}: {sides}"
 
 
 @_finding("no change beyond chance")
@@ -579,9 +579,9 @@ def _no_change_shown(verdict: Verdict) -> str:
     clauses = []
     for difference in known:
         verb, requests, change, before, after = ChangeWords.of(difference, verdict.score)
-        was = f"{verdict.hits(before.value, difference.before.size)} {requests} before"
-        now = verdict.hits(after.value, difference.after.size).removesuffix(" of 100")
-        clauses.append(f"{verb} {was}, {now} after, {signed_points(change)}")
+        before_text = f"{verdict.hits(before.value, difference.before.size)} {requests} before"
+        after_text = verdict.hits(after.value, difference.after.size).removesuffix(" of 100")
+        clauses.append(f"{verb} {before_text}, {after_text} after, {signed_points(change)}")
     shows = [change.detectable for change in known if change.detectable == change.detectable]
     least = f"; a change below {points(max(shows))} points would rarely show" if shows else ""
     return f"No change beyond chance: {'; '.join(clauses)}{least}."

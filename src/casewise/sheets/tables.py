@@ -27,7 +27,7 @@ CENT = 0.01
 """Least amount of money with two digits; smaller ones have four, or they would look like 0."""
 
 
-class Measured(Protocol):
+class IntervalEstimate(Protocol):
     """An estimate and its 95 % interval."""
 
     @property
@@ -103,7 +103,7 @@ def interval(ends: tuple[float, float] | None, digits: int = 3, *, with_signs: b
     return " to ".join(write(end, digits) for end in ends)
 
 
-def estimate(measured: Measured | None, digits: int = 3) -> str:
+def estimate(measured: IntervalEstimate | None, digits: int = 3) -> str:
     """Write an estimate and its interval: ``.812 (.771 to .853)``; alone where it has none."""
     if measured is None:
         return UNDEFINED
@@ -192,7 +192,7 @@ class Word:
     tone: Tone
 
 
-Cell = str | float | tuple[float, float] | Measured | Word | None
+Cell = str | float | tuple[float, float] | IntervalEstimate | Word | None
 """Value of the column's kind; a text is written as it is in any column."""
 
 

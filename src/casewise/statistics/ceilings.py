@@ -221,10 +221,10 @@ def oracle(safe: FloatArray, unsafe: FloatArray, groups: IntArray | None = None)
     group = np.zeros(len(s)) if groups is None else groups[safe + unsafe > 0]
     alpha, beta = s.copy(), u.copy()
     for zero in np.unique(group):
-        here = group == zero
-        fit = fit_beta_binomial(s[here], u[here])
-        alpha[here] += fit.alpha
-        beta[here] += fit.beta
+        mask = group == zero
+        fit = fit_beta_binomial(s[mask], u[mask])
+        alpha[mask] += fit.alpha
+        beta[mask] += fit.beta
     # A tie of votes is worth half to either side.
     hits = 0.5 + np.sign(s - u) * (0.5 - betainc(alpha, beta, 0.5))
     share = s / (s + u)

@@ -424,8 +424,8 @@ def _check(inputs: PowerInputs) -> None:
     Raises:
         UsageError: Which option, and what it takes.
     """
-    effect, own = _OWN[inputs.test]
-    names = f"test n power alpha two_sided {own}".split()
+    effect, options = _OWN[inputs.test]
+    names = f"test n power alpha two_sided {options}".split()
     for name, option in options_of(PowerInputs).items():
         value, low, high = getattr(inputs, name), option.about.least, option.about.most
         if value is None:

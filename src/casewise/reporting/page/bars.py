@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from casewise.protocols import RunCondition
 from casewise.results import Analysis, Line
-from casewise.sheets import Measured, Table
+from casewise.sheets import IntervalEstimate, Table
 
 Bar = tuple[float, float, float, float]
 """Places of a value, of both ends of its interval, and of zero, in per cent; NaN of none."""
@@ -35,7 +35,7 @@ def line_rows(analysis: Analysis, table: Table, runs: Sequence[RunCondition]) ->
         yield LineRow(name, n, _address(line, runs, analysis), list(zip(words, bars, strict=True)))
 
 
-def _scale(column: Sequence[Measured | None], *, is_change: bool) -> tuple[float, float]:
+def _scale(column: Sequence[IntervalEstimate | None], *, is_change: bool) -> tuple[float, float]:
     """Both ends of a column's scale: 0 to 1 of shares, and as far to both sides of a change."""
     ends = [
         end
@@ -50,7 +50,7 @@ def _scale(column: Sequence[Measured | None], *, is_change: bool) -> tuple[float
     return 0.0, max([1.0, *ends])
 
 
-def _bar(measured: Measured | None, scale: tuple[float, float]) -> Bar | None:
+def _bar(measured: IntervalEstimate | None, scale: tuple[float, float]) -> Bar | None:
     if measured is None or math.isnan(measured.value):
         return None
     low, high = scale
