@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -71,6 +72,9 @@ LINES = 10
 LINE_INTERVAL_S = 10.0
 """Fewest seconds between two of them, but for the last."""
 
+SILENCE_S = 30
+"""Seconds without a count after which a line says so."""
+
 
 def _rate(speed: float) -> str:
     """Judgements a second, or a minute where they are slow."""
@@ -92,9 +96,30 @@ class CountProgress(Progress):
         super().__init__(*columns, more, console=console, disable=not console.is_terminal)
         self._what, self._step, self._next = label, step, step
         self._next_at = LINE_INTERVAL_S
+        self._ended = threading.Event()
         self._started = time.monotonic()
         self._first: tuple[int, float] | None = None
         self._task = self.add_task(label, total=None, more="")
+
+    def start(self) -> None:
+        """Begin to show it; without a terminal, also that nothing comes."""
+        super().start()
+        if not self.console.is_terminal:
+            threading.Thread(target=self._report_silence, daemon=True).start()
+
+    def stop(self) -> None:
+        """Show no more."""
+        self._ended.set()
+        super().stop()
+
+    def _report_silence(self) -> None:
+        """Print a line for each ``SILENCE_S`` in which nothing was counted."""
+        counted = -1.0
+        while not self._ended.wait(SILENCE_S):
+            completed = self.tasks[self._task].completed
+            if completed == counted:
+                self.console.print(f"still waiting at {self.seconds:.0f} s", style="dim")
+            counted = completed
 
     def report_fault(self, model: str, fault: str) -> None:
         """Say that a kind of fault was met, so that nobody waits without knowing why."""
