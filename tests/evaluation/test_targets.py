@@ -304,15 +304,14 @@ def test_a_case_that_does_not_fit_is_never_sent(cli: Cli, tmp_path: Path) -> Non
             ({}, (*options, "--delivery", "none"), "{context.sender.channel} stands in the url"),
             ({}, (*options, "--ablate", "sender"), "{context.sender.channel} stands in the url"),
             ({"url": f"{server.root}/chat", "headers": {}}, card, "no place for the system"),
-            ({}, card, "case has {context.recipient.verified}: did you mean 'context.recipient.ty"),
-            ({}, card, "sender_purpose; or use a target without {context...}"),
+            ({}, card, "has a context of its own for {context.recipient.verified}: use a target"),
         ):
             target = write_channels(tmp_path, server, **changed)
             assert message in run(cli, target, *given, status=2)
         turns = [{"role": "user", "content": "q"}, {"role": "assistant", "content": ANSWER}]
         (tmp_path / "talks.jsonl").write_text(json.dumps({"messages": turns}))
         done = cli("replay", "talks.jsonl", "--model", write_channels(tmp_path, server))
-        assert "as nothing has a context: use a target without {context...}" in done.stderr
+        assert ": use a target without {context...}" in done.stderr
         assert not server.requests
 
 

@@ -103,6 +103,7 @@ class Target:
         tools: bool,
         cases: Iterable[Mapping[str, Any]],
         contexts: Iterable[Mapping[str, Any]],
+        of_card: bool,
     ) -> None:
         """Refuse conversations, settings, tools or cases that would not all reach the bot.
 
@@ -112,6 +113,7 @@ class Target:
             tools: Whether the deployment has tools, which no target is given.
             cases: What the bot is told of each case; see ``tell_case``.
             contexts: Whole contexts of the data.
+            of_card: Whether they are a deployment card's, all of which have the same.
 
         Raises:
             UsageError: Some would not.
@@ -132,9 +134,14 @@ class Target:
         for context in contexts if parts else ():
             names |= dict.fromkeys(_places_in(context, "context"))
         for name in sorted(parts - names.keys()):
-            why = f": {choose_from(name, names)}; or" if names else ", as nothing has a context:"
-            remedy = f"{why} use a target without {{context...}}"
-            raise UsageError(f"{self.reference}: no case has {{{name}}}{remedy}")
+            if of_card or not names:
+                raise UsageError(
+                    f"{self.reference}: no case or conversation here has a context of its own for "
+                    f"{{{name}}}: use a target without {{context...}}"
+                )
+            raise UsageError(
+                f"{self.reference}: no case has {{{name}}}: {choose_from(name, names)}"
+            )
         problems = [map(spec.case_problem, cases), map(spec.conversation_problem, conversations)]
         if problem := next(filter(None, chain(*problems)), None):
             raise UsageError(f"{self.reference}: {problem}")

@@ -463,5 +463,6 @@ def _fit_to_target(
         bool(condition.tools),
         map(condition.target_fields, condition.units),
         contexts,
+        of_card=condition.options.deployment is not None,
     )
     return condition, replace(run, attempt_timeout=run.attempt_timeout or target.timeout)
