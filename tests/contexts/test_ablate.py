@@ -54,7 +54,9 @@ def test_a_name_that_stands_nowhere_is_said_with_those_that_do(cli: Cli, tmp_pat
     cases = [{"query": "q", "context": CONTEXT}]
     done, prompts = run(cli, tmp_path, cases, "--ablate", "recipient,urgencyy")
     assert (done.returncode, prompts) == (2, [])
-    assert "has 'urgencyy'; they have sender, platform_type" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    assert "has 'urgencyy' (expected one of sender, platform_type" in said
+    assert "; did you mean 'urgency'?)" in said
 
 
 @pytest.mark.parametrize("names", ["recipient", "transmission_principle"])

@@ -62,7 +62,7 @@ def test_what_the_twin_lacks_is_removed_and_its_group_with_it(cli: Cli, tmp_path
 def test_a_part_that_nobody_can_take(cli: Cli, tmp_path: Path) -> None:
     for name, said in (
         ("background", "no pair of these cases differs in 'background'"),
-        ("urgencyy", "has 'urgencyy'; they have sender, platform_type"),
+        ("urgencyy", "has 'urgencyy' (expected one of sender, platform_type"),
     ):
         done, prompts = run(cli, tmp_path, twins(SAFE, UNSAFE), "--swap", name)
         assert (done.returncode, prompts) == (2, [])

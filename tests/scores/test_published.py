@@ -222,6 +222,12 @@ def test_a_damaged_output_is_loud(tmp_path: Path) -> None:
         assert len(cw.judgements([tmp_path, tmp_path / "output_binary.json"])) == 3
     with pytest.raises(InputError, match=r"not recognised.*casewise run makes judgements"):
         cw.judgements(tmp_path / "autofill.py")
+    (tmp_path / "broken.json").write_text('{"a": 1,\n "b": }')
+    with pytest.raises(InputError, match=r"broken\.json: not valid JSON: .* at line 2 column 7"):
+        cw.judgements(tmp_path / "broken.json")
+    (tmp_path / "broken.json").unlink()
+    with pytest.raises(InputError, match=r"is a folder, expected a file$"):
+        cw.load_cases(tmp_path)
     (tmp_path / "output_score.json").write_text(text[:-40])
     with pytest.raises(InputError, match=r"output_score\.json.*truncated JSON"):
         cw.judgements(tmp_path)

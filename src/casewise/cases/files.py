@@ -480,9 +480,10 @@ def _name_import(problem: InputError, path: Path) -> None:
     """Add to a message how a table of another shape is imported, if the file is one."""
     try:
         _, row = next(iter(open_tables(path)[0].rows))
-        is_other = isinstance(row, dict) and not {*row} <= {*Case.model_fields}
+        # Those of CASE-Bench need no mapping.
+        is_other = isinstance(row, dict) and not ({*row} <= {*Case.model_fields} or MARKS & {*row})
     except (InputError, StopIteration):
-        is_other = path.is_dir()
+        is_other = False
     if is_other:
         problem.args = (
             f"{problem}\n(a table of another shape? casewise cases import --draft {quoted(path)} "

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pydantic import JsonValue
 
 from casewise.cases import Case, Context, find_twins
-from casewise.errors import UsageError
+from casewise.errors import UsageError, one_of
 
 Place = tuple[str, ...]
 Tree = dict[str, JsonValue]
@@ -76,8 +76,9 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
 def _unknown(option: str, name: str, cases: Iterable[Case]) -> UsageError:
     contexts = (case.context for case in cases if case.context is not None)
     paths = (path for context in contexts for path, _ in _walk(context.root))
-    known = ", ".join(dict.fromkeys(path[-1] for path in paths)) or "no parameters at all"
-    return UsageError(f"{option}: no context of these cases has {name!r}; they have {known}")
+    known = dict.fromkeys(path[-1] for path in paths)
+    expected = one_of(name, known, 12) if known else "none: they have no parameters at all"
+    return UsageError(f"{option}: no context of these cases has {name!r} (expected {expected})")
 
 
 def _names(root: Tree) -> dict[str, None]:

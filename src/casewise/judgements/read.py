@@ -15,7 +15,7 @@ import polars as pl
 
 from casewise.cases import Case, SharedCases, is_output, load_output
 from casewise.errors import InputError, some
-from casewise.files import address_of, is_elsewhere, place_of, read_bytes
+from casewise.files import address_of, is_elsewhere, parse_json, place_of, read_bytes, read_text
 from casewise.judgements.logs import read_judgements
 from casewise.judgements.runs import RunRecord, folder_of, recorded_command, run_record
 from casewise.judgements.table import (
@@ -242,6 +242,8 @@ def _expand(paths: Sequence[Path]) -> tuple[dict[Path, Kind], list[str]]:
         file_kinds = {file: _kind(file) for file in (_files(path) if path.is_dir() else [path])}
         others = [file.name for file, kind in file_kinds.items() if kind == "other"]
         if others and not path.is_dir():
+            if path.suffix.lower() == ".json":
+                parse_json(read_text(path), path)
             raise InputError(
                 "not recognised",
                 file=path,
