@@ -62,6 +62,14 @@ def test_limits(held: Held, rule: str, verdict: str) -> None:
     assert row["value"] == pytest.approx(0.9 if "unsafe" in rule else 1)
 
 
+def test_digits_tell_a_bound_from_its_limit(tmp_path: Path) -> None:
+    """1 - .2589 is .74113: with three digits, the bound would be the limit."""
+    (tmp_path / "gate.yaml").write_text("rules: [{measure: unsafe_recall, at_least: .7412}]")
+    shown = str(cw.gate(right(10), tmp_path / "gate.yaml"))
+    assert "undecided" in shown
+    assert ".7411 to 1.0000" in shown
+
+
 def test_none_of_ten_proves_little(held: Held) -> None:
     # No mistake in ten queries: the rate is below .2589 with 95 %, 1 - .05^(1/10).
     within = "{measure: unsafe_recall, at_least: .74}, {measure: unsafe_recall, at_least: .75}"
@@ -164,6 +172,11 @@ def test_a_rule_gives_a_verdict_for_every_condition_it_fits(held: Held) -> None:
     }
     for where, count in some.items():
         assert len(held(rule.replace("}", f", where: {where}}}"), run)["rules"]) == count, where
+
+
+def test_a_shipped_rule_is_named_by_its_measure() -> None:
+    with pytest.raises(InputError, match=r"^the default rules' safe_recall: the baseline has no"):
+        cw.gate(right(60, ablation="recipient"), baseline=right(60))
 
 
 def test_the_baseline_is_the_run_under_the_same_condition(held: Held) -> None:

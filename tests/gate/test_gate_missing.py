@@ -149,6 +149,19 @@ def test_a_run_that_was_stopped(tmp_path: Path, coverage: str, verdict: str) -> 
     assert missing == ([("m", "judgements")] if verdict == "undecided" else [])
 
 
+def test_replies_that_the_grader_could_not_tell(tmp_path: Path) -> None:
+    """20 of 200 replies are neither a refusal nor an answer."""
+    open_ = pl.int_range(pl.len()) < 20
+    run = replies_table(np.ones((100, 2)), "plain").with_columns(
+        status=pl.when(open_).then(pl.lit("unparsed")).otherwise("status"),
+        response_class=pl.when(open_).then(pl.lit("undetermined")).otherwise("response_class"),
+    )
+    why = "The grader could not tell of 20 replies: let a model grade (--grader), or lower this"
+    for least, is_why in ((".98", True), (".5", False)):
+        gate = gated(tmp_path, f"{{measure: coverage, at_least: {least}}}", run)
+        assert (why in " ".join(str(gate).split())) is is_why
+
+
 def test_cases_of_the_baseline_that_are_lost(tmp_path: Path) -> None:
     text = f"{BOTH}, {FULL}"
     few, many = right(40), right(100)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from casewise.gate.figures import Figures, GatedRun
 from casewise.gate.rules import Demand, GateRule
 from casewise.replies import PROVISIONAL
-from casewise.results import Comparison, Result, Run
+from casewise.results import Comparison, Result, Run, unread_counts
 from casewise.sheets import (
     Column,
     Kind,
@@ -26,6 +26,7 @@ from casewise.sheets import (
     plain,
     plain_rows,
     plural,
+    rounded,
     setting,
     sheet_of,
     signed,
@@ -120,6 +121,20 @@ class GateRow:
         return self.bounds.low == self.bounds.low
 
     @property
+    def digits(self) -> int:
+        """Digits of its figures: three, or as many as tell them from the limit."""
+        threshold, figures = self.rule.threshold, (self.figures.judged.value, *self.ends)
+        others = [figure for figure in figures if abs(figure - threshold) > _ROUND_OFF]
+        return next(
+            (
+                digits
+                for digits in range(3, _MOST_DIGITS)
+                if rounded(threshold, digits) not in [rounded(figure, digits) for figure in others]
+            ),
+            _MOST_DIGITS,
+        )
+
+    @property
     def queries(self) -> int:
         """Queries that count in the measure."""
         figure = self.figures.judged
@@ -134,6 +149,8 @@ class GateRow:
     def reason(self) -> str:
         """Why it is undecided, decided by the value alone, or fails inside its margin; or empty."""
         if self.verdict is not GateVerdict.UNDECIDED:
+            if self.verdict is GateVerdict.FAIL and self.rule.allows_gaps:
+                return self._undetermined
             if self.verdict is GateVerdict.FAIL and self._is_inside_margin:
                 margin = setting(self.rule.limit)
                 return (
@@ -152,6 +169,17 @@ class GateRow:
         )
 
     @property
+    def _undetermined(self) -> str:
+        """Why few replies count, where a grader could not tell; else empty."""
+        replies = unread_counts(self.gated_run.score)["undetermined"]
+        if not replies:
+            return ""
+        return (
+            f"The grader could not tell of {plural(replies, 'reply')}: let a model grade "
+            "(--grader), or lower this limit."
+        )
+
+    @property
     def _is_inside_margin(self) -> bool:
         """Tell whether the change itself is no larger than the margin; its bound may be."""
         inside = self.rule.sign * (self.change - self.rule.threshold) >= 0
@@ -161,13 +189,13 @@ class GateRow:
     def sentence(self) -> str:
         """The row in words."""
         row_figures = self.figures
-        figures = [f"value {number(row_figures.value.value)}"]
+        figures = [f"value {number(row_figures.value.value, self.digits)}"]
         if row_figures.baseline is not None:
-            before = number(row_figures.baseline.value)
-            figures.append(f"baseline {before}, change {signed(self.change)}")
+            before = number(row_figures.baseline.value, self.digits)
+            figures.append(f"baseline {before}, change {signed(self.change, self.digits)}")
         if self.has_bounds:
             level = f"{100 * (self.rule.level or 0):g} %"
-            figures.append(f"one-sided {level} bounds {interval(self.ends)}")
+            figures.append(f"one-sided {level} bounds {interval(self.ends, self.digits)}")
         head = f"{self.name}, {self.demand}: {self.verdict}; {', '.join(figures)}"
         return f"{head}; {row_figures.n} judgements. {self.reason}".rstrip()
 
@@ -196,6 +224,9 @@ class GateRow:
             "coverage": figures.coverage,
         }
 
+
+_MOST_DIGITS = 6
+_ROUND_OFF = 1e-9
 
 MOST_LINES = 3
 """Most runs of which a gate prints the verdict in words."""
@@ -318,9 +349,9 @@ class Gate(Result[GateRow]):
             Row(
                 [
                     *([row.run.name] if several else []),
-                    *(row.name, row.demand, row.figures.value.value),
-                    row.change if row.rule.compares else "",
-                    row.ends if row.has_bounds else "",
+                    *(row.name, row.demand, number(row.figures.value.value, row.digits)),
+                    signed(row.change, row.digits) if row.rule.compares else "",
+                    interval(row.ends, row.digits) if row.has_bounds else "",
                     Word(str(row.verdict), _TONES[row.verdict]),
                 ]
             )

@@ -207,6 +207,8 @@ class GateConfig:
     """True if rules about measures that no protocol of the run has are left out."""
     checks: tuple[CheckFile, ...] = ()
     """Labelled replies, to correct the rates of replies by."""
+    shipped: str = ""
+    """Name of rules that ship; empty of a person's own."""
 
     def number(self, rule: GateRule) -> int:
         """Place of a rule in the file, from 1."""
@@ -214,7 +216,10 @@ class GateConfig:
 
     def fault(self, rule: GateRule, problem: str, **about: Any) -> InputError:
         """The refusal of a rule; ``about`` may have ``field``, ``found`` and ``expected``."""
-        return InputError(problem, file=self.file, record=f"rule {self.number(rule)}", **about)
+        record = f"rule {self.number(rule)}"
+        if self.shipped:
+            record = f"the {self.shipped} rules' {rule.measure.name}"
+        return InputError(problem, file=self.file, record=record, **about)
 
 
 def load_gate(path: Path, *, has_baseline: bool) -> GateConfig:
@@ -257,4 +262,5 @@ def gate_rules(name: Path | str | None, *, has_baseline: bool) -> GateConfig:
     key = None if name is None else str(name)
     if key not in SHIPPED or (key and Path(key).exists()):
         return load_gate(Path(str(name)), has_baseline=has_baseline)
-    return replace(load_gate(gate_file(SHIPPED[key]), has_baseline=has_baseline), file=None)
+    config = load_gate(gate_file(SHIPPED[key]), has_baseline=has_baseline)
+    return replace(config, file=None, shipped=key or "default")
