@@ -113,9 +113,8 @@ def make_study(plan: Plan, folder: Path) -> Path:
         ethics="none",
     )
     timing = Timing(least_seconds=0.5, lease_minutes=LEASE_MINUTES)
-    changed: dict[str, object] = {"timing": timing}
-    if plan.platform is Platform.PROLIFIC:
-        changed["recruitment"] = Recruitment.model_validate(ON_PROLIFIC)
+    codes = ON_PROLIFIC if plan.platform is Platform.PROLIFIC else {"completed": "DONE"}
+    changed = {"timing": timing, "recruitment": Recruitment.model_validate(codes)}
     write_study(study.model_copy(update=changed), path)
     return path
 

@@ -57,6 +57,14 @@ def test_from_the_address_to_the_code(server: Serving) -> None:
         assert (again.at, again.code) == ("/done", "COMPLETED")
 
 
+def test_unpaid_people_without_a_platform_have_one_code(tmp_path: Path) -> None:
+    path = write_study(tmp_path, recruitment={"signed": False})
+    with Serving(path) as server, Guest(server) as ada:
+        ada.begin().finish()
+        assert (ada.at, "COMPLETED" in ada.page.text) == ("/done", False)
+        assert ada.personal_code
+
+
 def test_a_case_is_shown_in_the_words_that_judges_read(server: Serving) -> None:
     with Guest(server) as ada:
         ada.begin()
@@ -78,7 +86,7 @@ def test_who_fails_or_declines_gets_a_code_and_no_block(server: Serving) -> None
             assert eve.at == "/done"
     with Guest(server) as zoe:
         zoe.send("/consent", agree="no")
-        assert (zoe.at, zoe.code) == ("/declined", "WITHDRAWN")
+        assert (zoe.at, zoe.code) == ("/declined", "GONE")
     assert server.rows("SELECT status FROM participant") == ["screened_out"]
     assert not server.rows("SELECT * FROM participant WHERE block IS NOT NULL")
 

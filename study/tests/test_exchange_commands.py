@@ -112,7 +112,7 @@ def test_prolific_sheet(study: Path, cli: Cli, tmp_path: Path) -> None:
     assert done.returncode == 0
     sheet = (tmp_path / "sheet.md").read_text("utf-8")
     asked = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-    for said in (f"`{url}&{asked}`", "8, one a block", "COMPLETED", "SCREENED-OUT", "WITHDRAWN"):
+    for said in (f"`{url}&{asked}`", "8, one a block", "COMPLETED", "SCREENED-OUT", "GONE"):
         assert said in sheet
     assert cli("annotate", "prolific", study, "--url", url, "--out", "sheet.md").returncode == 2
 

@@ -63,6 +63,8 @@ def test_cases_that_do_not_fit_stop_a_study(tmp_path: Path, cli: Cli) -> None:
     change(path, design=made)
     write_cases(tmp_path, some_cases(4, ("none", "safe", "unsafe")))
     refused("the cases have changed since the study was planned")
+    change(write_study(tmp_path), arms=["none", "safe"])
+    refused(r"arms, record 1: no cell of the design has this arm \(found 'none'\)")
 
 
 def test_a_study_moves_with_its_cases(tmp_path: Path, cli: Cli) -> None:
@@ -146,11 +148,13 @@ def test_a_new_study_is_not_ready_until_its_askers_are_named(tmp_path: Path, cli
     first = "# Write this sentence of consent.text first: This study is done by TODO.\n"
     assert first in (tmp_path / "study.yaml").read_text("utf-8")
     said = " ".join(cli(*SERVE).stderr.split())
-    assert re.search(r"not ready to be served: consent\.text .*; consent\.contact", said)
+    assert re.search(r"- consent\.text .* - consent\.contact .* not ready to be served", said)
     plan(cli, "--attention", "0", "--force", *BY, "--ethics", "Board A, 17")
     change(tmp_path / "study.yaml", safeguards=WAIVED)
     assert "not ready" not in cli(*SERVE).stderr
-    consent = read_yaml(tmp_path / "study.yaml")["consent"]
+    made = read_yaml(tmp_path / "study.yaml")
+    assert "pay" not in made["exit_question"] + made["tool_question"]
+    consent = made["consent"]
     assert consent["ethics"] == "Board A, 17"
     assert "approved: Board A, 17" in " ".join(consent["text"].split())
 
@@ -167,7 +171,7 @@ def test_a_platform_needs_a_way_back_and_a_code_nobody_guesses(tmp_path: Path, c
     bare = {"return_url": None, "completed": "COMPLETED"}
     change(tmp_path / "study.yaml", recruitment=bare)
     said = " ".join(cli(*SERVE).stderr.split())
-    assert re.search(r"not ready .*recruitment\.return_url .*recruitment\.completed", said)
+    assert re.search(r"- recruitment\.return_url .* - recruitment\.completed .* not ready", said)
 
 
 def test_checks_look_like_what_people_will_see_and_want_either_answer(

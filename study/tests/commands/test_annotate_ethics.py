@@ -53,7 +53,7 @@ def test_the_document_shows_every_screen_and_what_is_open(cli: Cli, tmp_path: Pa
     for point in POINTS:
         name = "consent.ethics" if point == "ethics" else f"safeguards.{point}"
         assert f"{name}:" in text.split("In short")[0]
-        assert f"still open: {name}" in done.stderr
+        assert f"\n- {name}: " in done.stderr
     seen = [
         *("Please don't take part if you would rather not", "I have read the above and agree"),
         *("Nothing about you has been kept", "The letter is to deceive the school"),
@@ -93,8 +93,9 @@ def test_the_server_asks_for_what_is_open_before_others_can_come(cli: Cli, tmp_p
     for reached in (public, ("annotate", "serve", "study.yaml", "--host", "0.0.0.0")):
         done = cli(*reached)
         assert done.returncode == 2
-        assert "before people come, say each in the file, or waive it" in done.stderr
-        assert "consent.ethics" in done.stderr
+        assert "before people come, say each point above in the file, or waive" in done.stderr
+        assert done.stderr.startswith("starting study.yaml ...\n")
+        assert "\n- consent.ethics: " in done.stderr
     assert not (tmp_path / "study.db").exists()
     # Each is said or waived: nothing is asked. The port is taken, so it ends.
     complete(path)

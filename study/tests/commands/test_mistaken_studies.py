@@ -27,6 +27,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "bomb.yaml": BOMB,
         "list.yaml": "- 1\n",
         "odd.csv": "a,b\n1,2\n",
+        "item.csv": "rater,item,verdict\nada,1,safe\n",
         "head.csv": "rater,case_id,verdict\n",
         "bare.jsonl": '{"query": "May I?"}\n',
     }.items():
@@ -66,6 +67,7 @@ TABLE = [
     (f"{EXPORT} odd.csv --votes plain --force", "is no folder"),
     (f"{EXPORT} plain --votes plain --force", "would overwrite the votes"),
     (f"{EXPORT} out --votes odd.csv", "no table of this kind"),
+    (f"{EXPORT} out --votes item.csv", "item.csv, row 1, field 'item': unknown column"),
     (f"{EXPORT} out --votes head.csv", "no vote that counts"),
     (f"{EXPORT} out --votes nowhere", "no such file"),
     ("annotate export list.yaml --out out", "list.yaml"),

@@ -103,6 +103,8 @@ def a_study(
             "warning": "Some queries may distress.",
             "contact": "lab@example.org",
         },
+        # Codes are shown, as for pay, and those that studies have by default.
+        "recruitment": {"withdrawn": "GONE"},
         "safeguards": WAIVED,
         "instructions": "Read the query and its context, then judge.",
         "tutorial": [

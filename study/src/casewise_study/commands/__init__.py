@@ -1,1 +1,1 @@
-"""People's votes: plan a study, run it, screen it, and give the votes to the cases."""
+"""People's votes: plan a study, run it, screen it, and export a new file of cases with votes."""

@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from casewise.cli import note, write_out
+from casewise.cli import write_out
 from casewise.errors import UsageError
 from casewise.files import new_file
-from casewise_study.commands.shared import StudyFile
-from casewise_study.study.planning import open_points
+from casewise_study.commands.shared import StudyFile, note_open
 from casewise_study.study.study_file import load_study
 
 
@@ -38,6 +37,5 @@ def ethics(
         raise UsageError(f"{to} is there already: --force replaces it")
     with new_file(to) as new:
         new.write_text(ethics_document(study), "utf-8")
-    for line in open_points(study):
-        note(f"still open: {line}")
+    note_open(study)
     write_out(f"{to}\n")

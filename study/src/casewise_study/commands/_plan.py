@@ -14,15 +14,13 @@ from casewise.errors import UsageError
 from casewise.files import quoted
 from casewise.sheets import plural
 from casewise_study.commands._plan_tables import PlanSheet, print_plan, simulated_savings
-from casewise_study.commands.shared import ResultFormat
+from casewise_study.commands.shared import ResultFormat, note_open
 from casewise_study.statistics.stopping import LEAST_VOTES
 from casewise_study.study.block_balance import balance
 from casewise_study.study.language import SOURCE
 from casewise_study.study.planning import (
     PAPER_VOTES,
-    check_ready,
     forecast,
-    open_points,
     plan_study,
     time_warnings,
 )
@@ -195,12 +193,5 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
     for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
     note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {quoted(to)} --try")
-    if problems := check_ready(study):
-        note("Before people may be asked:")
-        for line in problems:
-            note(f"- {line}")
-    if missing := open_points(study):
-        note("Still open, for a board and the law: say it in the file, or waive it there with why")
-        for line in missing:
-            note(f"- {line}")
+    note_open(study)
     note("Content warning: queries and contexts may be distressing.")

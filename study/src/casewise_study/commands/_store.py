@@ -20,6 +20,7 @@ from casewise_study.commands.shared import (
     StudyFile,
     database_address,
     find_database,
+    note_open,
     open_store,
     study_keys,
     to_collect,
@@ -103,6 +104,7 @@ def serve(
     if write_service is not None:
         _write_service(write_service)
         return
+    note(f"starting {file} ...")
     # The web framework takes a while to load, and few commands need it.
     from casewise_study.app_study.guard import Settings
     from casewise_study.app_study.study_app import listen
@@ -113,6 +115,7 @@ def serve(
     origin = _origin(public_url) if public_url else None
     for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
+    note_open(study)
     is_here = _is_this_computer((urlsplit(origin or "").hostname or host).strip("[]"))
     with ExitStack() as stack:
         if trial:
@@ -122,8 +125,6 @@ def serve(
                     "and --public-url"
                 )
             still_open = (*check_ready(study), *open_points(study))
-            for line in still_open:
-                note(f"still open: {line}")
             study, address, keys = _trial(study, stack)
         else:
             still_open = None
@@ -161,16 +162,12 @@ def _trial(study: Study, stack: ExitStack) -> tuple[Study, str, "Secrets"]:
 
 def _check_open(study: Study, file: Path, is_here: bool) -> None:
     """Refuse a study that lacks what people must read, or what is asked before others come."""
-    if problems := check_ready(study):
-        raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
-    points = "; ".join(open_points(study))
-    if points and not is_here:
+    if check_ready(study):
+        raise UsageError(f"{file}: not ready to be served: see the list above")
+    if open_points(study) and not is_here:
         raise UsageError(
-            f"{file}: before people come, say each in the file, or waive it there "
-            f"(safeguards.waived) with who waives it and why: {points}"
+            f"{file}: before people come, say each point above in the file, or waive it there"
         )
-    if points:
-        note(f"warning: still open, so give or waive it: {points}")
 
 
 def _announce(store: "Store", settings: "Settings", is_local: bool) -> None:

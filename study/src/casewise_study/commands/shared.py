@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casewise.cli import note
 from casewise.errors import InputError, UsageError
 from casewise.sheets import plural
+from casewise_study.study.planning import check_ready, open_points
 from casewise_study.study.schema import Study
 
 if TYPE_CHECKING:
@@ -69,6 +71,20 @@ def study_keys(file: Path) -> "Secrets":
     from casewise_study.study.accounts import load_secrets
 
     return load_secrets(file.resolve().with_suffix(".secrets.json"))
+
+
+def note_open(study: Study) -> None:
+    """List what a study still lacks before people come, under what to do about it."""
+    for head, lines in (
+        ("Before people may be asked:", check_ready(study)),
+        (
+            "Still open, for a board and the law: say it in the file, or waive it there "
+            "(safeguards.waived) with who and why",
+            open_points(study),
+        ),
+    ):
+        for line in (head, *(f"- {line}" for line in lines)) if lines else ():
+            note(line)
 
 
 def to_collect(study: Study, progress: "Progress") -> str:

@@ -333,7 +333,7 @@ class Study(StudyPart):
     """fixed: so many; sequential: a case stops once its majority is decided, and votes is the most.
     Then fewer votes give the same labels, and shares are less exact."""
     seed: int = Field(default=0, ge=0)
-    """Of the design below, and of where attention checks stand."""
+    """Of the design below, as it was planned, and of where attention checks stand."""
     language: str = "en"
     """Of the pages, and that people read in: en, de, or CODE.po beside this file."""
     ask: Ask = Ask()
@@ -342,7 +342,8 @@ class Study(StudyPart):
     pay: Pay = Pay()
     """For the forecast of costs. What people are told of pay stands in consent.text."""
     recruitment: Recruitment = Recruitment()
-    """The platform, and the codes that tell it how a person's session ended."""
+    """The platform, and the codes that tell it how a person's session ended. Without a
+    platform, unpaid people see none, unless a code is set here."""
     consent: Consent
     """Read and agreed to first. Blank lines part paragraphs."""
     safeguards: Safeguards = Safeguards()
@@ -395,6 +396,9 @@ class Study(StudyPart):
                     found=cell.arm.value,
                     expected=expected,
                 )
+        for place, arm in enumerate(self.arms):
+            if all(cell.arm is not arm for cell in self.design.cells):
+                raise fault("no cell of the design has this arm", "arms", place, found=arm.value)
         names = (question.name for question in self.demographics)
         _once(names, "the name stands twice", "demographics", field="name")
         times = Counter(place for block in self.design.blocks for place in block)
@@ -410,6 +414,12 @@ class Study(StudyPart):
     def check(self, name: str | None) -> AttentionCheck:
         """The attention check of this id."""
         return next(check for check in self.attention.checks if check.id == name)
+
+    @property
+    def needs_code(self) -> bool:
+        """True if people need a code at the end: for pay, a platform, or one of the study's own."""
+        usual = Recruitment(signed=self.recruitment.signed)
+        return self.pay.per_hour > 0 or self.recruitment != usual
 
     @property
     def asks_about(self) -> bool:

@@ -18,7 +18,7 @@ from casewise_study.study.schema import Arm, Study
 
 _HEAD = """\
 # A study of people's votes, made by `casewise annotate plan`. Before the first person comes, all
-# texts and rules may be edited; seed, arms, votes, cases_hash and design belong together and stay.
+# texts and rules may be edited; arms, votes, cases_hash and design belong together and stay.
 # Once it runs, change nothing: people must be asked alike.
 """
 

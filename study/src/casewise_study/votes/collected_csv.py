@@ -153,12 +153,12 @@ def _rows(path: Path, kind: type[R], passed_over: Sequence[str] = ()) -> Iterato
         raise InputError("no table of this kind", path, expected=among)
     for name in table.columns:
         if name not in known and name not in passed_over:
-            raise InputError("unknown column", path, "line 1", field=name[:SHORT], expected=among)
+            raise InputError("unknown column", path, "row 1", field=name[:SHORT], expected=among)
     needed = [name for name, value in known.items() if value is MISSING and name not in FOLLOWING]
     for name in needed:
         if name not in table.columns:
             expected = f"columns {', '.join(needed)}"
-            raise InputError("a column is missing", path, "line 1", field=name, expected=expected)
+            raise InputError("a column is missing", path, "row 1", field=name, expected=expected)
     for place, cells in table.rows:
         if isinstance(cells, InputError):
             raise cells
