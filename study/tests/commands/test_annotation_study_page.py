@@ -14,7 +14,7 @@ from conftest import ROOT, Cli, clean_env
 from support.exchanged import write_prolific
 from support.serving import Guest, Origin
 from support.starts import Start
-from support.studies import read_csv, read_yaml, write_arms
+from support.studies import read_csv, read_yaml, some_cases, write_arms, write_cases
 
 PAGE = (ROOT / "study/docs/annotation-study.md").read_text("utf-8")
 RUNNING = (ROOT / "study/docs/annotation-running.md").read_text("utf-8")
@@ -57,7 +57,14 @@ def test_eight_commands_lead_from_the_idea_to_published_votes(
             tried(arguments, tmp_path)
             continue
         if "serve" in arguments and "--write-service" not in arguments:
-            accounts = served_and_judged(arguments, tmp_path)
+            accounts = [f"51a{number:021x}" for number in range(6)]
+            origin = arguments.index("--public-url")
+            # Browsers come here without HTTPS, to which cookies of a public address are not sent.
+            here = [*arguments[:origin], *arguments[origin + 2 :]]
+            said = served_and_judged(here, tmp_path, [f"PROLIFIC_PID={one}" for one in accounts])
+            assert "6 places: 0 free, 0 held" in said
+            log = (tmp_path / "requests.log").read_text("utf-8")
+            assert " POST /page/{number} 303 " in log
             continue
         if "prolific_export.csv" in arguments:
             rows = [(account, "AWAITING REVIEW", "") for account in accounts]
@@ -77,6 +84,27 @@ def test_eight_commands_lead_from_the_idea_to_published_votes(
     (exclude,) = commands("Excluding a person", RUNNING)
     done = cli_inside(*shlex.split(exclude.replace("p-0123456789", rater))[1:])
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_flagged_person_is_replaced_in_a_study_without_a_platform(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    plan, serve, *steps = (shlex.split(line)[1:] for line in commands("Without a platform"))
+    write_cases(tmp_path, some_cases(20))
+    assert cli_inside(*plan).returncode == 0
+    rules = {"attention_failed": 0, "fast_share": None}
+    write_arms(tmp_path, recruitment={}, timing={"least_seconds": 0}, screening=rules)
+    people = [f"participant={number}" for number in range(6)]
+    served_and_judged(serve, tmp_path, people, careless=people[0])
+    export, exclude, again = steps
+    first = cli_inside(*export)
+    assert "24 counted votes of 6 people, 20 of 5 without flagged people (6 came)" in first.stdout
+    assert cli_inside(*exclude).returncode == 0
+    assert "--force" in cli_inside(*export).stderr
+    assert "complete" in served_and_judged(serve, tmp_path, ["participant=7"])
+    last = cli_inside(*again)
+    assert "24 counted votes of 6 people (7 came)" in last.stdout, last.stderr
 
 
 def test_a_trial_lists_what_the_platform_needs(tmp_path: Path) -> None:
@@ -108,26 +136,21 @@ def tried(arguments: list[str], folder: Path) -> None:
     assert sorted(folder.iterdir()) == before
 
 
-def served_and_judged(arguments: list[str], folder: Path) -> list[str]:
-    """Serve as the page says, and have people judge; returns the ids of those who finished."""
-    origin = arguments.index("--public-url")
-    # Their browsers come here without HTTPS, to which cookies of the public address are not sent.
-    here = [*arguments[:origin], *arguments[origin + 2 :], "--port", "0"]
-    process = Start(here, folder, clean_env())
-    accounts = [f"51a{number:021x}" for number in range(6)]
+def served_and_judged(
+    arguments: list[str], folder: Path, people: list[str], careless: str = ""
+) -> str:
+    """Serve as the page says, and have people judge; returns what the server said."""
+    process = Start([*arguments, "--port", "0"], folder, clean_env())
     try:
         server = Origin(process.line().split()[1].rstrip("/"))
-        for account in accounts:
-            with Guest(server, f"/?PROLIFIC_PID={account}") as one:
+        for person in people:
+            with Guest(server, f"/?{person}") as one:
                 one.begin()
                 while one.at.startswith("/page/"):
-                    one.answer(
-                        "unsafe" if "Please answer unsafe here." in one.page.text else "safe"
-                    )
+                    is_check = "Please answer unsafe here." in one.page.text
+                    one.answer("unsafe" if is_check and person != careless else "safe")
                 assert one.at == "/done"
     finally:
         process.send_signal(signal.SIGINT)
         said = process.communicate(30)[1]
-    assert "6 places: 0 free, 0 held" in said
-    assert " POST /page/{number} 303 " in (folder / "requests.log").read_text("utf-8")
-    return accounts
+    return said
