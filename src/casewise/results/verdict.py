@@ -898,11 +898,15 @@ def _first_unread_remark(scores: Iterable[Score]) -> str:
     if not lengths:
         return ""
     low, high = min(n for _, n in lengths), max(n for _, n in lengths)
-    who, whose, them = lengths[0][0], "the first answer that is unparsed has", "it"
+    subject, clause, pronoun = lengths[0][0], "the first answer that is unparsed has", "it"
     if lengths[1:]:
-        who, whose, them = f"{len(lengths)} runs", "their first unparsed answers have", "them"
+        subject, clause, pronoun = (
+            f"{len(lengths)} runs",
+            "their first unparsed answers have",
+            "them",
+        )
     size = count(low) if low == high else f"{count(low)} to {count(high)}"
-    return f"{who}: {whose} {size} characters; casewise report --reveal shows {them}."
+    return f"{subject}: {clause} {size} characters; casewise report --reveal shows {pronoun}."
 
 
 def run_warnings(scores: Sequence[Score]) -> list[str]:
