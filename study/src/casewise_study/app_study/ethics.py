@@ -22,7 +22,7 @@ def ethics_document(study: Study) -> str:
     Its template says which screens stand in it; each is a template of the study's pages, for
     a person who takes part.
     """
-    made, pages, read = Screens(study), pages_of(study, 0), reading(study)
+    screens, pages, times = Screens(study), pages_of(study, 0), reading(study)
     example: dict[str, Any] = {
         **{"own_address": "https://study.example/resume/...", "personal_code": "7K3Q-M2ZX-9HTY"},
         **{"pages": len(pages), "wait": 0, "word": hidden_word(study, 0, 0), "form": ""},
@@ -32,20 +32,20 @@ def ethics_document(study: Study) -> str:
         "study": study,
         "open": open_points(study),
         "forecast": forecast(study),
-        "minutes": {"median": read.session_minutes(USUAL), "slow": read.session_minutes(SLOW)},
-        "pace": [f"{pace.words * read.speed:.0f}" for pace in (USUAL, SLOW)],
+        "minutes": {"median": times.session_minutes(USUAL), "slow": times.session_minutes(SLOW)},
+        "pace": [f"{pace.words * times.speed:.0f}" for pace in (USUAL, SLOW)],
         "pay": forecast(study).pay_each,
         "rules": tuple(rules_in_words(study.screening)),
-        "case": (1, made.content(pages[0])),
+        "case": (1, screens.content(pages[0])),
         "check": next(
-            ((page.position + 1, made.content(page)) for page in pages if page.check), None
+            ((page.position + 1, screens.content(page)) for page in pages if page.check), None
         ),
     }
 
     shown = list[str]()
 
     def screen(template: str, **more: Any) -> str:
-        match = re.search(r"(?s)<main.*</main>", made.render(template, example | more))
+        match = re.search(r"(?s)<main.*</main>", screens.render(template, example | more))
         assert match is not None
         shown.append(match[0].replace('<details class="aside">', '<details class="aside" open>'))
         return f"SCREEN-{len(shown)}-"

@@ -103,14 +103,14 @@ def listen(host: str, port: int) -> socket.socket:
         options = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = options[0]
         with contextlib.ExitStack() as unbound:
-            made = unbound.enter_context(socket.socket(family, kind, protocol))
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(address)
-            made.listen(_BACKLOG)
+            server = unbound.enter_context(socket.socket(family, kind, protocol))
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(address)
+            server.listen(_BACKLOG)
             unbound.pop_all()
     except OSError as error:
         raise UsageError(f"--host {host} --port {port}: {error.strerror}; give another") from None
-    return made
+    return server
 
 
 def serve(

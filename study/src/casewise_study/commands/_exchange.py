@@ -131,7 +131,7 @@ def payments(
             person = store.person(platform_key=store.keys.platform_key(platform, account))
             return person.rater if person else ""
 
-        made = list_payments(
+        rows = list_payments(
             study,
             store.collected(),
             exports or [],
@@ -139,11 +139,11 @@ def payments(
             codes=store.codes(),
         )
     names = [field.name for field in fields(Payment)]
-    _write_private(to, to_csv(names, map(row_of, made)).encode())
-    done = [payment for payment in made if payment.code_shown == study.recruitment.completed]
+    _write_private(to, to_csv(names, map(row_of, rows)).encode())
+    done = [payment for payment in rows if payment.code_shown == study.recruitment.completed]
     total = sum(payment.due or payment.pay or 0 for payment in done)
     note(
-        f"{len(made)} in the list, {len(done)} of whom completed the study, which comes to "
+        f"{len(rows)} in the list, {len(done)} of whom completed the study, which comes to "
         f"{money(total, study.pay.currency)} without fees: it identifies people, so keep it to "
         "yourself"
     )
@@ -221,11 +221,11 @@ def reconcile(
         standings = read_standings(
             study, exports, lambda account: store.person(platform_key=key(account)) is not None
         )
-        made = store.reconcile({key(account): word for account, word in standings.items()})
+        result = store.reconcile({key(account): word for account, word in standings.items()})
         progress = store.progress()
     note(
-        f"{plural(made.confirmed, 'person')} confirmed, {made.released} lost a place, "
-        f"{made.placed} got one that was released"
+        f"{plural(result.confirmed, 'person')} confirmed, {result.released} lost a place, "
+        f"{result.placed} got one that was released"
     )
     write_out(f"{to_collect(study, progress)}\n")
 

@@ -115,10 +115,10 @@ def plan(
     source: str | Path = file if file in (STARTER, CASEBENCH) else Path(file)
     _check_place(to, source, force=force)
     with working("reading the cases"):
-        made = open_cases(source)
-    with working(f"dealing {plural(len(made.cases), 'case')} to people"):
+        case_set = open_cases(source)
+    with working(f"dealing {plural(len(case_set.cases), 'case')} to people"):
         study = plan_study(
-            made,
+            case_set,
             source,
             to,
             title="What should a chatbot answer?",
@@ -139,7 +139,7 @@ def plan(
         study = load_study(to)
         even = balance(study, study_cases(study))
         drawn = simulated_savings(study, seed)
-    planned = PlanSheet(study, made, even, forecast(study, dropout), dropout, drawn)
+    planned = PlanSheet(study, case_set, even, forecast(study, dropout), dropout, drawn)
     print_plan(planned, format)
     _say_next(planned, to)
 
@@ -188,7 +188,7 @@ def _arms(text: str) -> tuple[Arm, ...]:
 
 def _say_next(planned: PlanSheet, to: Path) -> None:
     study = planned.study
-    for line in planned.made.notes:
+    for line in planned.case_set.notes:
         note(f"note: {line}")
     for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")

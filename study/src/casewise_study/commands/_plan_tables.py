@@ -62,7 +62,7 @@ class PlanSheet:
     """All that a plan says."""
 
     study: Study
-    made: CaseSet
+    case_set: CaseSet
     measured: Balance
     expected: Forecast
     """People, time and money."""
@@ -83,20 +83,20 @@ def print_plan(planned: PlanSheet, format: ResultFormat) -> None:
 
 def _record(planned: PlanSheet) -> dict[str, Any]:
     study = planned.study
-    read = reading(study)
+    times = reading(study)
     return {
         "designs": {rule: asdict(getattr(planned.drawn, rule)) for rule in StoppingRule},
         "currency": study.pay.currency,
         "forecast": asdict(planned.expected),
         "time": {
-            "words": {"case": read.case_words, "besides": read.besides},
+            "words": {"case": times.case_words, "besides": times.besides},
             # Whatever the study file sets.
             "by_words": {
                 name: {
-                    "words_per_minute": round(pace.words * read.speed),
+                    "words_per_minute": round(pace.words * times.speed),
                     "answer_seconds": pace.answer,
-                    "case_seconds": read.case_seconds(pace),
-                    "minutes": read.session_minutes(pace),
+                    "case_seconds": times.case_seconds(pace),
+                    "minutes": times.session_minutes(pace),
                 }
                 for name, pace in (("fast", FAST), ("usual", USUAL), ("slow", SLOW))
             },
@@ -109,11 +109,11 @@ def _record(planned: PlanSheet) -> dict[str, Any]:
 def _lines(planned: PlanSheet) -> list[tuple[str, str, str]]:
     """Name, amount and reason of each figure."""
     study, expected, even = planned.study, planned.expected, planned.measured
-    read, pay, cells = reading(study), study.pay, len(study.design.cells)
-    seconds = pay.seconds_per_task or read.case_seconds(USUAL)
+    times, pay, cells = reading(study), study.pay, len(study.design.cells)
+    seconds = pay.seconds_per_task or times.case_seconds(USUAL)
     range_of = [
         f"{interval((spent(FAST), spent(SLOW)), 1)} by the words"
-        for spent in (read.case_seconds, read.session_minutes)
+        for spent in (times.case_seconds, times.session_minutes)
     ]
     rows = [
         ("votes a case", even.votes.words, "--votes"),
@@ -172,7 +172,7 @@ def _notes(planned: PlanSheet) -> list[str]:
             "simulated studies. When many judge at once, some votes come after a case was decided, "
             "and less is saved."
         )
-    cases = planned.made.cases
+    cases = planned.case_set.cases
     left_out = sum(case.context is not None and case.intended is None for case in cases)
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"Left out, without an intended side: {plural(left_out, 'case')}.")

@@ -358,9 +358,9 @@ def backup(
     address = find_database(file, database)
     from casewise_study.store.backup import back_up
 
-    made = back_up(file, address, to, force=force)
-    note(f"{plural(made.people, 'person')} and {plural(made.votes, 'vote')}; the copy is whole")
-    for what in made.left_out:
+    copy = back_up(file, address, to, force=force)
+    note(f"{plural(copy.people, 'person')} and {plural(copy.votes, 'vote')}; the copy is whole")
+    for what in copy.left_out:
         note(f"note: not in the backup, so keep it too: {what}")
     write_out(f"{to}\n")
 
@@ -389,6 +389,6 @@ def restore(
     """
     from casewise_study.store.backup import restore_study
 
-    made = restore_study(folder, to, database)
-    note(f"restored: {plural(made.people, 'person')} and {plural(made.votes, 'vote')}")
-    write_out(f"{to / made.file}\n")
+    copy = restore_study(folder, to, database)
+    note(f"restored: {plural(copy.people, 'person')} and {plural(copy.votes, 'vote')}")
+    write_out(f"{to / copy.file}\n")

@@ -86,13 +86,13 @@ def list_payments(
     }
     checks, failed = collected.checked
     each = forecast(study).pay_each
-    made = []
+    payments = []
     for row, rater in rows:
         person, duration = people.get(rater), minutes.get(rater)
         due = round(study.pay.per_hour * (duration or 0) / 60, 2)
         personal, outcome = codes.get(rater, ("", None))
         is_done = outcome is PersonStatus.COMPLETED
-        made.append(
+        payments.append(
             Payment(
                 platform_id=row.account,
                 submission=row.name,
@@ -110,4 +110,4 @@ def list_payments(
                 due=due if is_done and due > each else None,
             )
         )
-    return tuple(made)
+    return tuple(payments)

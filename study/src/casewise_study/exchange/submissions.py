@@ -48,7 +48,7 @@ def read_submissions(path: Path) -> list[Submission]:
     table = open_table(path, suffix=".csv")
     if lacking := [name for name in _NEEDED if name not in table.columns]:
         raise InputError(f"no column {lacking[0]!r}", path, "header", expected=KIND)
-    read = []
+    submissions = []
     for place, row in table.rows:
         if isinstance(row, InputError):
             raise row
@@ -58,10 +58,10 @@ def read_submissions(path: Path) -> list[Submission]:
             raise InputError(
                 "not a status", path, place, field="Status", found=word, expected=some(STATUSES, 8)
             )
-        read.append(Submission(account, name, status, row.get(_CODE, "").strip()))
-    if not read:
+        submissions.append(Submission(account, name, status, row.get(_CODE, "").strip()))
+    if not submissions:
         raise InputError("no rows below the header", path, expected=KIND)
-    return read
+    return submissions
 
 
 def furthest(submissions: Iterable[Submission]) -> dict[str, Submission]:
@@ -96,9 +96,9 @@ def read_standings(
     own = {codes.completed, codes.screened_out, codes.withdrawn}
     submissions = []
     for path in files:
-        read = read_submissions(path)
+        rows = read_submissions(path)
         here = [
-            submission for submission in read if submission.account and came(submission.account)
+            submission for submission in rows if submission.account and came(submission.account)
         ]
         if not here:
             raise InputError("nobody in it came to this study", path, expected=f"{KIND} of it")
@@ -113,7 +113,7 @@ def read_standings(
                 found=some(sorted(brought), 3),
                 expected=f"{codes.completed}, or another of recruitment's",
             )
-        submissions += read
+        submissions += rows
     return {
         account: None if submission.status in _AT_WORK else submission.status in _DONE
         for account, submission in furthest(submissions).items()

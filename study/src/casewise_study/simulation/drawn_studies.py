@@ -45,7 +45,7 @@ def draw_study(study: Study, mixture: Mixture, seed: int) -> tuple[dict[str, Man
 
     Their pages record no signals.
     """
-    rates, read, cases = true_rates(study, seed), reading(study), study_cases(study)
+    rates, times, cases = true_rates(study, seed), reading(study), study_cases(study)
     manners, records = dict[str, Manner](), []
     votes, checks = list[VoteRecord](), list[CheckRecord]()
     for number in range(len(study.design.blocks)):
@@ -54,8 +54,8 @@ def draw_study(study: Study, mixture: Mixture, seed: int) -> tuple[dict[str, Man
         for page in pages_of(study, number):
             at, place = page.position, page.place
             # The server takes no sooner answer.
-            thought = person.seconds(read.page_words(page) + count_words(QUESTION))
-            seconds = max(thought, read.least_seconds(page))
+            thought = person.seconds(times.page_words(page) + count_words(QUESTION))
+            seconds = max(thought, times.least_seconds(page))
             if place is None:
                 check = study.check(page.check)
                 passed = person.check(check.expected) == check.expected

@@ -95,17 +95,17 @@ def unread(answers: Answers, checks: IntArray, failed: IntArray) -> Unread:
     chance, population = np.full(answers.raters, 0.1), _Population()
     for _ in range(STEPS):
         sure = 1 - chance
-        read = _reading(answers, _others(answers, sure), population)
+        fit = _reading(answers, _others(answers, sure), population)
         timed, rises = _times(answers, population.pace)
         times = np.clip(timed, -4, 4) + _levels(answers, sure)
-        votes = patterns - read.likelihood
+        votes = patterns - fit.likelihood
         odds = np.log(population.share / (1 - population.share)) + votes + times + caught
-        odds = np.logaddexp(odds, np.log(CONTRARY) + read.contrary)
+        odds = np.logaddexp(odds, np.log(CONTRARY) + fit.contrary)
         chance = 1 / (1 + np.exp(-np.clip(odds, -50, 50)))
-        population = _estimated(population, chance, read.weights, rises)
+        population = _estimated(population, chance, fit.weights, rises)
     absent = np.bincount(answers.rater, minlength=answers.raters) == 0
-    own = (read.safe * read.weights[answers.rater]).sum(axis=1)
-    chance, by_votes = np.where(absent, np.nan, chance), np.maximum(votes, read.contrary)
+    own = (fit.safe * fit.weights[answers.rater]).sum(axis=1)
+    chance, by_votes = np.where(absent, np.nan, chance), np.maximum(votes, fit.contrary)
     return Unread(chance, by_votes, times, caught, own)
 
 

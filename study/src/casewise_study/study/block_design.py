@@ -241,8 +241,8 @@ def make_design(
     shown = even_arms(shown, arms, turns, block_of)
     order = np.lexsort((rng.random(total), block_of))
     parts = np.split(shown[order], np.cumsum(sizes)[:-1])
-    made: tuple[Block, ...] = tuple(tuple(part.tolist()) for part in parts)
-    return Design(cells=tuple(cells), blocks=made)
+    design_blocks: tuple[Block, ...] = tuple(tuple(part.tolist()) for part in parts)
+    return Design(cells=tuple(cells), blocks=design_blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

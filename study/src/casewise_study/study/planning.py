@@ -60,7 +60,7 @@ class Forecast:
 
 
 def plan_study(
-    made: CaseSet,
+    case_set: CaseSet,
     source: str | Path,
     path: Path,
     *,
@@ -81,7 +81,7 @@ def plan_study(
     """Lay out a study over cases.
 
     Args:
-        made: The cases.
+        case_set: The cases.
         source: Where they are from: a path, or ``starter`` or ``casebench``.
         path: The study file that is to be; gives the study its id, and is not written.
         title: What people see as its name.
@@ -103,10 +103,10 @@ def plan_study(
         InputError: There are no texts in the language.
         UsageError: An arm without cases, too many cases a person, or too many attention checks.
     """
-    known = by_arm(made.cases)
+    known = by_arm(case_set.cases)
     for arm in arms:
         if arm not in {known_arm for known_arm, _ in known}:
-            raise UsageError(f"--arms {arm}: {_lacking(made, arm)}")
+            raise UsageError(f"--arms {arm}: {_lacking(case_set, arm)}")
     chosen = {key: case for key, case in known.items() if key[0] in arms}
     cases = tuple(chosen.values())
     tasks = tasks or min(USUAL_TASKS, len({case.query_id for case in cases}))
@@ -132,7 +132,7 @@ def plan_study(
         id=_name(path.stem),
         title=title,
         cases=_relative_source(path, source),
-        cases_hash=made.hash,
+        cases_hash=case_set.hash,
         arms=tuple(arms),
         votes=votes,
         collection=collection,
@@ -150,16 +150,16 @@ def plan_study(
     return study.model_copy(update={"consent": consent(minutes=forecast(study).minutes)})
 
 
-def _lacking(made: CaseSet, arm: Arm) -> str:
+def _lacking(case_set: CaseSet, arm: Arm) -> str:
     """Why an arm has no case, and what to do."""
-    unmeant = sum(case.context is not None and case.intended is None for case in made.cases)
+    unmeant = sum(case.context is not None and case.intended is None for case in case_set.cases)
     if arm is Arm.NONE or not unmeant:
-        return f"{made.name} has no case in it; leave the arm out"
+        return f"{case_set.name} has no case in it; leave the arm out"
     return (
-        f"{plural(unmeant, 'context')} of {made.name} without an intended side, which an arm is "
-        "and votes don't give: add intended: {column: NAME, safe: [WORD], unsafe: [WORD]} to the "
-        "mapping that casewise cases import TABLE --draft --out mapping.yaml writes, and import "
-        "with --map mapping.yaml; or plan --arms none"
+        f"{plural(unmeant, 'context')} of {case_set.name} without an intended side, which an arm "
+        "is and votes don't give: add intended: {column: NAME, safe: [WORD], unsafe: [WORD]} to "
+        "the mapping that casewise cases import TABLE --draft --out mapping.yaml writes, and "
+        "import with --map mapping.yaml; or plan --arms none"
     )
 
 
@@ -176,15 +176,15 @@ def forecast(study: Study, dropout: float = 0) -> Forecast:
     Raises:
         InputError: The file of cases is gone, or has changed.
     """
-    read, people = reading(study), len(study.design.blocks)
-    minutes = read.planned_minutes()
+    times, people = reading(study), len(study.design.blocks)
+    minutes = times.planned_minutes()
     each = pay_each(study.pay, minutes)
     pay = each * people
     return Forecast(
         people=people,
         recruit=math.ceil(round(people / (1 - dropout), 9)),
         minutes=minutes,
-        hours=read.planned_hours(people),
+        hours=times.planned_hours(people),
         pay_each=each,
         pay=pay,
         fee=pay * study.pay.fee,
@@ -274,10 +274,10 @@ def time_warnings(study: Study) -> list[str]:
     Raises:
         InputError: The file of cases is gone, or has changed.
     """
-    read, pay, warnings = reading(study), study.pay, []
+    reader_times, pay, warnings = reading(study), study.pay, []
     times = (
-        ("pay.seconds_per_task", pay.seconds_per_task, "s", read.case_seconds),
-        ("pay.minutes_besides", pay.minutes_besides, "minutes", read.besides_minutes),
+        ("pay.seconds_per_task", pay.seconds_per_task, "s", reader_times.case_seconds),
+        ("pay.minutes_besides", pay.minutes_besides, "minutes", reader_times.besides_minutes),
     )
     for name, value, unit, needed in times:
         if value is not None and value < needed(FAST):
@@ -286,7 +286,7 @@ def time_warnings(study: Study) -> list[str]:
                 f"{needed(FAST):.1f}, average ones {needed(USUAL):.1f}; null takes the time from "
                 "the words"
             )
-    if low := pay_shortfall(study, read.session_minutes(USUAL)) if warnings else None:
+    if low := pay_shortfall(study, reader_times.session_minutes(USUAL)) if warnings else None:
         warnings.append(f"{low} (pay, and consent.text)")
     if language_speed(study.language) is None and pay.seconds_per_task is None:
         warnings.append(

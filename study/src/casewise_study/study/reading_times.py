@@ -220,8 +220,8 @@ class ReadingTimes:
         """Seconds before which an answer to a page is refused."""
         if self.study.timing.least_seconds is not None:
             return self.study.timing.least_seconds
-        read = 60 * self.page_words(page) / self.speed / IMPOSSIBLE
-        return min(max(LEAST_SECONDS, read), MOST_LEAST_SECONDS)
+        seconds = 60 * self.page_words(page) / self.speed / IMPOSSIBLE
+        return min(max(LEAST_SECONDS, seconds), MOST_LEAST_SECONDS)
 
     def fast_seconds(self) -> tuple[float, ...]:
         """For each cell, the time before which a vote is counted as fast."""

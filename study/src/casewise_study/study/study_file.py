@@ -174,16 +174,16 @@ def study_cases(study: Study) -> tuple[Case, ...]:
 
 def _read_cases(study: Study) -> tuple[Case, ...]:
     is_shipped = study.cases in (STARTER, CASEBENCH)
-    made = open_cases(study.cases if is_shipped else study.folder / study.cases)
-    if made.hash != study.cases_hash:
+    case_set = open_cases(study.cases if is_shipped else study.folder / study.cases)
+    if case_set.hash != study.cases_hash:
         raise InputError(
             "the cases have changed since the study was planned",
             file=study.path,
             field="cases_hash",
-            found=made.hash,
+            found=case_set.hash,
             expected=study.cases_hash,
         )
-    known = by_arm(made.cases)
+    known = by_arm(case_set.cases)
     cells = study.design.cells
     for number, cell in enumerate(cells, 1):
         if cell not in known:

@@ -56,12 +56,12 @@ def voted_cases(
     mark = (SEQUENTIAL_VOTES,) if study.collection.is_sequential else ()
     by_query = defaultdict[str, list[tuple[int, Case]]](list)
     for cell, case in zip(study.design.cells, cases, strict=True):
-        made = {
+        fields = {
             "votes": tuple(votes[case.id]) or None,
             "published_safe_rate": None,
             "tags": (*(tag for tag in case.tags if tag != SEQUENTIAL_VOTES), *mark),
         }
-        by_query[case.query_id].append((_ARMS.index(cell.arm), case.model_copy(update=made)))
+        by_query[case.query_id].append((_ARMS.index(cell.arm), case.model_copy(update=fields)))
     return tuple(case for arms in by_query.values() for _, case in sorted(arms, key=itemgetter(0)))
 
 
