@@ -23,7 +23,7 @@ _DRAFTS = r"""
       {column: label, safe: [permitted], unsafe: [prohibited], none: [not applicable]}
     category: topic
     context.recipient.role: recipient_role
-  text: ['# not taken: kind']
+  text: ["# not taken: kind (if it describes the situation: --answer 'context: kind')"]
   cases: 4
 - name: a conversation, and votes in a list beside a majority of them
   json:
@@ -31,6 +31,49 @@ _DRAFTS = r"""
   - {messages: [{role: user, content: Ho}], tox_votes: [0, 1, 1], toxic: 0}
   guesses: {turns: messages, votes: {column: tox_votes, safe: ["0"], unsafe: ["1"]}}
   cases: 2
+- name: a bad cell among counts of votes is a bad row
+  csv: |
+    question,Yes votes,No votes
+    Why?,1,2
+    Who?,two,2
+    When?,4,2
+    Where?,0,3
+    How?,1,3
+  guesses: {query: question, votes_safe: Yes votes, votes_unsafe: No votes}
+- name: a rare value that is no known abstention is asked after
+  csv: |
+    question,decision
+    Why?,safe
+    Who?,unsafe
+    When?,ask Legal
+    Where?,safe
+    How?,"?"
+    Which?,unsafe
+  asks: ["In 'decision', which side is 'ask legal'?", "ask legal=none"]
+  text: ["# OPEN: In 'decision', which side is 'ask legal'?"]
+- name: what is the same for all raters of a case is the side that the authors mean
+  csv: |
+    id,question,annotator,verdict,meant,tone
+    1,Why?,ann a,ok,ok,calm
+    2,Why?,bob b,not ok,ok,loud
+    3,Who?,ann a,not ok,not ok,calm
+    4,Who?,bob b,ok,not ok,loud
+  guesses:
+    rater: annotator
+    vote: {column: verdict, safe: [ok], unsafe: [not ok]}
+    intended: {column: meant, safe: [ok], unsafe: [not ok]}
+  text: ["# not taken: id (it names rows, not cases)"]
+  cases: 2
+- name: a side that all raters of a case share is asked after where no name says whose it is
+  csv: |
+    question,annotator,verdict,team
+    Why?,ann a,ok,ok
+    Why?,bob b,not ok,ok
+    Who?,ann a,not ok,not ok
+    Who?,bob b,ok,not ok
+  guesses: {vote: {column: verdict, safe: [ok], unsafe: [not ok]}}
+  lacks: [intended]
+  asks: ["'team', the same for all who judge a case", "team: intended"]
 - name: a title above the names, and counts of votes
   csv: |
     Survey,,

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from casewise.cases.importing import NO_QUERY, REPEATED, ContradictionError, imp
 from casewise.cases.mapping import Unpivot, load_mapping
 from casewise.cases.model import GROUPS, SPEAKERS, message_fields
 from casewise.errors import InputError, UsageError, some
-from casewise.files import Table, TableForm, open_tables
+from casewise.files import Table, TableForm, open_tables, quoted
 
 
 def _named(words: str) -> re.Pattern[str]:
@@ -88,7 +88,7 @@ _MEANING_OF = {
     for meaning, words in (
         ("yes", "yes true 1"),
         ("no", "no false 0"),
-        ("none", _NEITHER),
+        ("none", f"{_NEITHER} ? -"),
         ("unsafe", f"{_UNSAFE} not_{_SAFE.replace(' ', ' not_')}"),
         ("safe", _SAFE),
     )
@@ -117,6 +117,8 @@ _SPEAKERS = {"role", "from", "speaker"}
 _GROUPS = (*GROUPS, "subject")
 _MOST_VALUES = 12
 """Different values that a label may have at most."""
+_RARE = 0.2
+"""Share of a column's cells up to which those that don't fit are bad rows, not another reading."""
 _SAMPLE_SIZE = 1000
 """Cells, spread over the rows, by which the kind of a column's texts is told."""
 
@@ -139,6 +141,8 @@ class Draft:
     """The mapping as YAML, with comments."""
     questions: tuple[Question, ...]
     """Questions that are open."""
+    untaken: tuple[str, ...]
+    """Columns that the mapping leaves out, each with the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +180,12 @@ class _Column:
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Its cells as numbers; none unless all are."""
-        parsed = takewhile(lambda number: number is not None, map(_number, self.cells))
-        numbers = tuple(number for number in parsed if number is not None)
-        return numbers if len(numbers) == len(self.cells) else ()
+        return self.parsed if len(self.parsed) == len(self.cells) else ()
+
+    @cached_property
+    def parsed(self) -> tuple[float, ...]:
+        """Those of its cells that are numbers."""
+        return tuple(number for number in map(_number, self.cells) if number is not None)
 
     @cached_property
     def kinds(self) -> Counter[str]:
@@ -283,6 +290,9 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
     }
     draft.check(mapping, rows)
     draft.check_answers(path)
+    untaken = tuple(
+        f"not taken: {column.name} ({draft.reason(column)})" for column in draft.columns
+    )
     notes = [
         f"A draft for {path.name}, from all its {len(rows)} rows: check every line, say whose data",
         "they are (source) and under which licence, then",
@@ -290,14 +300,14 @@ def draft_mapping(path: Path | str, *, answers: Sequence[str] = ()) -> Draft:
         "casewise cases import --example every-key explains every key.",
         *(note for table in tables for note in table.notes),
         *(f"OPEN: {question.text}" for question in draft.questions),
-        *(f"not taken: {column.name}" for column in draft.columns),
+        *untaken,
     ]
     lines = ("".join(char if char.isprintable() else "?" for char in note) for note in notes)
     head = "".join(f"# {line}\n" for line in lines)
     body = yaml.safe_dump(
         mapping, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
     )
-    return Draft(mapping, head + body, tuple(draft.questions))
+    return Draft(mapping, head + body, tuple(draft.questions), untaken)
 
 
 def _unpivoted(rows: list[dict[str, Any]]) -> tuple[list[str], list[_Column]]:
@@ -371,6 +381,9 @@ class _Drafting:
     replies: Sequence[_Column] = ()
     """Columns of what a model said."""
 
+    def __post_init__(self) -> None:
+        self.every = tuple(self.columns)
+
     def ask(self, text: str, *answers: str) -> str:
         """The answer that was given to a question; empty where it is open."""
         chosen = next((answer for answer in self.answers if answer in answers), "")
@@ -383,9 +396,16 @@ class _Drafting:
             self.columns.remove(column)
         self.entries[key] = columns[0].name if entry is None else dict(entry)
 
+    def reason(self, column: _Column) -> str:
+        """Reason why a column is not taken."""
+        if column.is_id:
+            return "it names rows, not cases"
+        if column in self.replies or column.is_verdict:
+            return "a verdict, a number, a reply or a remark"
+        return f"if it describes the situation: --answer {quoted(f'context: {column.name}')}"
+
     def take_all(self) -> None:
         """Look at every column, the surest first."""
-        every = list(self.columns)
         for key, fits in RULES:
             if column := next((column for column in self.columns if fits(column)), None):
                 self.take(key, None, column)
@@ -406,7 +426,7 @@ class _Drafting:
         self._take_ids()
         if "vote" not in self.entries and "rater" in self.entries:
             rater = self.entries.pop("rater")
-            self.columns += [column for column in every if column.name == rater]
+            self.columns += [column for column in self.every if column.name == rater]
 
     def _take_query(self) -> None:
         """Take the column of the query: texts that somebody could ask, never codes (L1, Q-12)."""
@@ -447,12 +467,39 @@ class _Drafting:
                 self._take_read("votes", *people)
         elif lists:
             self._take_read("votes", lists[0])
-        elif len(labels) > 1:
-            self._take_one_of(labels)
-        elif labels:
-            self._take_label(labels[0])
+        elif len(votes := self._without_intended(labels)) > 1:
+            self._take_one_of(votes)
+        elif votes:
+            self._take_label(votes[0])
         else:
             self._take_measure()
+
+    def _without_intended(self, labels: list[_Column]) -> list[_Column]:
+        """Labels but for the one that all raters of a case share, which is the authors' side."""
+        if "rater" not in self.entries or len(labels) < 2:
+            return labels
+        texts = [
+            column
+            for column in self.every
+            if column.name == self.entries.get("query")
+            or (column.is_called(_CONTEXT) and not column.is_verdict and not column.is_id)
+        ]
+        cases = list(zip(*(column.values for column in texts), strict=True))
+        shared = [
+            label
+            for label in labels
+            if len({*map(repr, zip(cases, label.values, strict=True))}) == len({*map(repr, cases)})
+        ]
+        votes = [label for label in labels if label not in shared]
+        if len(shared) != 1 or not votes:
+            return labels
+        name = shared[0].name
+        text = f"Is {name!r}, the same for all who judge a case, what the authors mean?"
+        answers = f"{name}: intended", f"{name}: no label"
+        is_named = re.search(r"(?i)intend|intent|meant|expected|gold|design", name)
+        if is_named or self.ask(text, *answers) == answers[0]:
+            self._take_read("intended", shared[0])
+        return votes
 
     def _take_read(self, key: str, *columns: _Column) -> None:
         """Take columns of sides or of ratings, once their reading is known."""
@@ -560,7 +607,7 @@ class _Drafting:
             self._take_read(key, label)
 
     def _sides(self, column: _Column) -> dict[str, Any]:
-        """Values of a column by their side; a question where the side of many cells is open."""
+        """Values of a column by their side; a question where a side is open."""
         choices = {f"{kind}={end}" for kind in column.kinds for end in _VERDICT_SIDES}
         self.possible |= choices
         side_by_kind = dict(answer.rsplit("=", 1) for answer in self.answers if answer in choices)
@@ -573,7 +620,7 @@ class _Drafting:
             for kind, meaning in meanings.items()
         }
         unknown = [kind for kind, side in sides.items() if not side]
-        if sum(column.kinds[kind] for kind in unknown) > 0.2 * column.kinds.total():
+        if unknown:
             text = f"In {column.name!r}, which side is {some(list(map(repr, unknown)), 4)}?"
             answers = tuple(f"{kind}={end}" for kind in unknown for end in _VERDICT_SIDES)
             self.questions.append(Question(text, answers))
@@ -719,10 +766,12 @@ def _joined(columns: Sequence[_Column]) -> _Column:
 
 
 def _is_count(column: _Column) -> bool:
-    """Tell whether a column counts votes."""
-    is_whole = bool(column.numbers) and all(map(float.is_integer, column.numbers))
+    """Tell whether a column counts votes; few bad cells of one so named are bad rows."""
+    is_whole = bool(column.parsed) and all(map(float.is_integer, column.parsed))
     is_named = re.search(r"(?i)votes?|count|(?<![a-z])n(?![a-z])", column.name)
-    return is_whole and (bool(is_named) or max(column.numbers) > 1)
+    if is_named:
+        return is_whole and len(column.parsed) >= (1 - _RARE) * len(column.cells)
+    return is_whole and bool(column.numbers) and max(column.numbers) > 1
 
 
 def _is_one_hot(columns: Sequence[_Column]) -> bool:

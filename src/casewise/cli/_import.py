@@ -117,6 +117,7 @@ def _drafted_keys(source: Path, answers: Sequence[str]) -> Mapping[str, Any]:
         is_answered = any(question.answers for question in draft.questions)
         remedy = "give --answer ANSWER" if is_answered else "edit the mapping that --draft writes"
         raise UsageError(f"{source}: it can be read in several ways; {remedy}")
+    note_all(draft.untaken)
     shown = yaml.safe_dump(
         draft.mapping, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
     )

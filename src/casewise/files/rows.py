@@ -334,24 +334,32 @@ def _open_workbook(path: Path, form: TableForm) -> Table:
         problem = f"can't be read as a workbook: {first_line(error)[:80]}"
         expected = "a workbook without a password; or save the sheet as CSV"
         raise InputError(problem, path, expected=expected) from None
-    filled = [name for name, grid in grids.items() if any(map(_is_filled, grid))]
+    filled = [name for name, (grid, _) in grids.items() if any(map(_is_filled, grid))]
     if not filled:
         raise InputError("the workbook is empty", path)
     first, *others = filled
+    grid, merged = grids[first]
     note = f"only the sheet {first!r} is read; left unread: {', '.join(others)} (sheet: NAME)"
     table = Table(path, (), (), [note] if others else [])
-    return _with_header(table, grids[first], form)
+    if merged:
+        table.notes.append(f"merged cells, whose value holds in each row and column: {merged}")
+    return _with_header(table, grid, form)
 
 
-def _sheet_grid(sheet: Any) -> list[list[Any]]:
-    """Cells of a sheet; merged ones all hold their one value, but for those of the first row."""
+def _sheet_grid(sheet: Any) -> tuple[list[list[Any]], int]:
+    """Cells of a sheet; merged ones all hold their one value, but for those of the first row.
+
+    With them the number of merged ranges that were filled.
+    """
     grid = [[_cell(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     head = next((place for place, cells in enumerate(grid) if _is_filled(cells)), 0)
+    merged = 0
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
         if top > head and bottom < len(grid):
+            merged += 1
             for cells in grid[top : bottom + 1]:
                 cells[left : right + 1] = [grid[top][left]] * len(cells[left : right + 1])
-    return grid
+    return grid, merged
 
 
 def _cell(value: Any) -> Any:
