@@ -203,7 +203,7 @@ def _latest_verdict(
     falls = [
         (other.score.right.value, f"{b.name}, compared with {a.name}: {other.sentence}")
         for other, (a, b) in zip(others, steps[1:], strict=True)
-        if other.sentence.startswith("Worse")
+        if "Worse:" in other.sentence
     ]
     subject = f"{last.name}, the latest of {len(peers) + 1} runs, compared with {first.name}"
     between_them = f"On the way, {min(falls)[1]}" if falls else ""
