@@ -23,7 +23,7 @@ _DRAFTS = r"""
       {column: label, safe: [permitted], unsafe: [prohibited], none: [not applicable]}
     category: topic
     context.recipient.role: recipient_role
-  text: ["# not taken: kind (if it describes the situation: --answer 'context: kind')"]
+  text: ["# not taken: kind (the context goes without it, unless --answer 'context: kind')"]
   cases: 4
 - name: a conversation, and votes in a list beside a majority of them
   json:

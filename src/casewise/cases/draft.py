@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -180,12 +180,9 @@ class _Column:
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Its cells as numbers; none unless all are."""
-        return self.parsed if len(self.parsed) == len(self.cells) else ()
-
-    @cached_property
-    def parsed(self) -> tuple[float, ...]:
-        """Those of its cells that are numbers."""
-        return tuple(number for number in map(_number, self.cells) if number is not None)
+        parsed = takewhile(lambda number: number is not None, map(_number, self.cells))
+        numbers = tuple(number for number in parsed if number is not None)
+        return numbers if len(numbers) == len(self.cells) else ()
 
     @cached_property
     def kinds(self) -> Counter[str]:
@@ -402,7 +399,7 @@ class _Drafting:
             return "it names rows, not cases"
         if column in self.replies or column.is_verdict:
             return "a verdict, a number, a reply or a remark"
-        return f"if it describes the situation: --answer {quoted(f'context: {column.name}')}"
+        return f"the context goes without it, unless --answer {quoted(f'context: {column.name}')}"
 
     def take_all(self) -> None:
         """Look at every column, the surest first."""
@@ -481,17 +478,17 @@ class _Drafting:
         texts = [
             column
             for column in self.every
-            if column.name == self.entries.get("query")
+            if column.name in (self.entries.get("query"), self.entries.get("turns"))
             or (column.is_called(_CONTEXT) and not column.is_verdict and not column.is_id)
         ]
-        cases = list(zip(*(column.values for column in texts), strict=True))
+        cases = list(map(repr, zip(*(column.values for column in texts), strict=True)))
         shared = [
             label
             for label in labels
-            if len({*map(repr, zip(cases, label.values, strict=True))}) == len({*map(repr, cases)})
+            if len({*zip(cases, map(repr, label.values), strict=False)}) == len({*cases})
         ]
         votes = [label for label in labels if label not in shared]
-        if len(shared) != 1 or not votes:
+        if not texts or len(shared) != 1 or not votes:
             return labels
         name = shared[0].name
         text = f"Is {name!r}, the same for all who judge a case, what the authors mean?"
@@ -767,11 +764,13 @@ def _joined(columns: Sequence[_Column]) -> _Column:
 
 def _is_count(column: _Column) -> bool:
     """Tell whether a column counts votes; few bad cells of one so named are bad rows."""
-    is_whole = bool(column.parsed) and all(map(float.is_integer, column.parsed))
     is_named = re.search(r"(?i)votes?|count|(?<![a-z])n(?![a-z])", column.name)
+    numbers: Sequence[float] = column.numbers
     if is_named:
-        return is_whole and len(column.parsed) >= (1 - _RARE) * len(column.cells)
-    return is_whole and bool(column.numbers) and max(column.numbers) > 1
+        numbers = [number for number in map(_number, column.cells) if number is not None]
+    is_whole = bool(numbers) and all(map(float.is_integer, numbers))
+    is_filled = len(numbers) >= (1 - _RARE) * len(column.cells)
+    return is_whole and is_filled and (bool(is_named) or max(numbers) > 1)
 
 
 def _is_one_hot(columns: Sequence[_Column]) -> bool:
