@@ -230,8 +230,9 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(
     for contrast in summary["contrasts"]:
         value = contrast["difference"]["value"]
         assert value == pytest.approx(means[contrast["first"]] - means[contrast["second"]])
-        low, high = contrast["difference"]["interval"]
-        assert low < value < high
+        # Of fewer than ten queries there is no interval.
+        assert contrast["queries"] < 10
+        assert contrast["difference"]["interval"] is None
     assert summary["arms"][0]["share_safe"]["value"] == pytest.approx(means["none"])
 
     lines = (released / "cases.jsonl").read_text("utf-8").splitlines()
