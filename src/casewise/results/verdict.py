@@ -163,7 +163,9 @@ is told by counts, in its row and in its sentence."""
 
 
 def hits_of(share: float, size: float) -> str:
-    """A share of few cases: ``1 of 3``."""
+    """A share of few cases: ``1 of 3``; of a corrected one, which has no cases, ``33 of 100``."""
+    if math.isnan(size):
+        return f"{of_100(share)} of 100"
     return f"{rounded(share * size, 1):g} of {rounded(size, 1):g}"
 
 
@@ -263,7 +265,7 @@ class Figure:
     def _text(self, share: Share) -> str:
         if share.value != share.value:
             return UNDEFINED
-        if not self.is_counted:
+        if not self.is_counted or math.isnan(self.size):
             return str(share)
         ends = f" ({share.ends} %)" if share.known else ""
         return f"{hits_of(share.value, self.size)}{ends}"
