@@ -150,3 +150,13 @@ def test_rules_that_contradict_each_other_are_bad_input(cli_inside: Cli, tmp_pat
     done = cli_inside("gate", "run.parquet", "--config", "gate.yaml")
     assert done.returncode == 2, done.stdout
     assert "at least 0.9" in flat(done.stderr)
+
+
+def test_a_run_without_a_counterpart_is_named(cli_inside: Cli, tmp_path: Path) -> None:
+    acts = judge(model="m", protocol="respond", verdict=None, response_class="compliance")
+    pl.concat([judge(model="m"), acts], how="diagonal_relaxed").write_parquet(
+        tmp_path / "before.parquet"
+    )
+    judge(10, model="m").write_parquet(tmp_path / "after.parquet")
+    done = cli_inside.ok("compare", "before.parquet", "after.parquet")
+    assert "left out, as no other run is like it: m (respond" in done.stderr
