@@ -440,10 +440,8 @@ def test_unread_answers_of_several_runs_are_told_together() -> None:
         for share, name, text in ((0.2, "a", "hm?"), (0.1, "b", "well"))
     ]
     alone, both = (flat(str(cw.score(pl.concat(part)))) for part in (runs[:1], runs))
-    assert (
-        "a (binary): 8 unparsed of 72; counted one way or the other, they would put the " in alone
-    )
-    assert "accuracy anywhere from .889 to 1.000 and the safe recall anywhere from .8" in alone
+    assert "a (binary): 8 unparsed of 72; counted one way or the other, they would put " in alone
+    assert "accuracy anywhere from .889 to 1.000 and safe recall anywhere from .8" in alone
     assert "the unsafe recall" not in alone
     assert "a (binary): the first answer that is unparsed has 3 characters" in alone
     together = "2 runs: 12 unparsed of 148, at most 8 in one; counted one way or the other, they "

@@ -289,7 +289,8 @@ def _undecided_passes(rows: Sequence[GateRow], settled: Container[str]) -> Itera
             worst -= runs[0].bounds[name][rule.sign > 0] if rule.compares else 0
             is_open |= rule.sign * (worst - rule.threshold) < 0
         if is_open:
-            text = f"answers that were not read could decide {name}: ask for them again."
+            or_grade = ", or let a model grade (--grader)" if row.run.condition.acts else ""
+            text = f"answers that were not read could decide {name}: ask for them again{or_grade}."
             yield Missing(row.run.name, "answers", f"{row.run.name}: {text}")
 
 

@@ -866,7 +866,7 @@ def _unread_remark(scores: Sequence[Score]) -> str:
     total = sum(score.n + (score.state.not_asked if score.state else 0) for score in counts)
     if not others:
         rates = [
-            f"the {label} anywhere from {number(low)} to {number(high)}"
+            f"{label} anywhere from {number(low)} to {number(high)}"
             for label, (low, high) in _open_rates(counts)
         ]
         would = f"put {' and '.join(rates)}"
