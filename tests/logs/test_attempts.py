@@ -81,3 +81,9 @@ def test_shards_go_on_from_a_whole_log(tmp_path: Path) -> None:
     rows = cw.judgements(tmp_path)
     assert answers_of(rows) == {"a": "first", "b": "second", "c": "3: 500"}
     assert set(rows["run_id"]) == {"task"}
+
+
+def test_a_log_that_holds_every_case_was_not_stopped(tmp_path: Path) -> None:
+    """A process that is told to end after its last answer, and before its log is closed."""
+    write_log(tmp_path / "1.eval", 1, dict.fromkeys("abc", "first"), "cancelled")
+    assert cw.judgements(tmp_path)["stopped"].to_list() == [None] * 3
