@@ -246,8 +246,9 @@ def plan_study(here: Path, casewise: Path) -> None:
     """Plan a study of the starter cases, and translate it, which needs Babel."""
     work = here / "work"
     options = ["--out", "study.yaml", "--language", "de", "--format", "json"]
-    said = run([casewise, "annotate", "plan", "starter", *options], cwd=work, env=OFFLINE)
-    if json.loads(said.stdout)["votes"] != 21 or not (work / "study.yaml").is_file():
+    planned = run([casewise, "annotate", "plan", "starter", *options], cwd=work, env=OFFLINE)
+    plan = (work / "study.yaml").read_text("utf-8")
+    if not json.loads(planned.stdout)["designs"] or "\nvotes: 21\n" not in plan:
         raise FailedError("no study was planned")
     run([casewise, "annotate", "simulate", "study.yaml"], cwd=work, env=OFFLINE)
     run([casewise, "annotate", "serve", "--help"], cwd=work, env=OFFLINE)
