@@ -612,7 +612,7 @@ def compare(
         UsageError: An option that doesn't exist, or one run only.
     """
     by_place = {place: part.table for place, part in _before_after(before, after).items()}
-    pairs = results.find_pairs(by_place, across_versions=force)
+    pairs = results.find_pairs(results.find_runs(by_place), across_versions=force)
     scoring = _scoring(labels, unparsed, ties)
     checks = _checks(grader_check, *by_place.values())
     return results.Comparisons.of(results.compare_runs(pairs, scoring, checks))

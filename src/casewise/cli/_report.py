@@ -60,9 +60,9 @@ def compare(
     """
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())
-    pairs = results.find_pairs(tables, across_versions=force)
-    paired = {(run.place, run.condition) for pair in pairs for run in pair}
     runs = results.find_runs(tables)
+    pairs = results.find_pairs(runs, across_versions=force)
+    paired = {(run.place, run.condition) for pair in pairs for run in pair}
     alone = [run.condition.title for run in runs if (run.place, run.condition) not in paired]
     if alone:
         note(f"left out, as no other run is like it: {'; '.join(alone)}")

@@ -86,7 +86,7 @@ class CountProgress(Progress):
 
     Args:
         console: Where it is shown.
-        what: What is counted.
+        label: Name of what is counted.
         step: Number between two lines, where there is no terminal.
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 
@@ -117,7 +117,7 @@ def counted_attempts(logs: Sequence[Mapping[SampleKey, Outcome]]) -> list[dict[S
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoggedRun:
     """The logs of one model under one condition that count together."""
 
@@ -144,7 +144,7 @@ class LoggedRun:
         """Samples that it was to judge, over all epochs; None where the logs don't say."""
         return max((log.planned or 0 for log in self.logs), default=0) or None
 
-    @property
+    @cached_property
     def complete(self) -> bool:
         """Tell whether it ended well, or no case needs a further request."""
         if self.alone and self.first.ended:

@@ -211,23 +211,20 @@ MOST_PAIRS = 200
 """Most pairs of runs; whoever names more surely meant something else."""
 
 
-def find_pairs(
-    tables: Mapping[str, pl.DataFrame], *, across_versions: bool = False
-) -> list[tuple[Run, Run]]:
+def find_pairs(runs: Sequence[Run], *, across_versions: bool = False) -> list[tuple[Run, Run]]:
     """Every two runs that share protocol, delivery and ablation; if none do, every two.
 
-    Where models of one table are in another as well, each is paired with itself alone. Of each
+    Where models of one place are in another as well, each is paired with itself alone. Of each
     two, the one that comes first is before; so the first of all is before every other.
 
     Args:
-        tables: Tables by the place each was read from.
+        runs: The runs, in their order (``find_runs``).
         across_versions: Also pairs over different versions of a data set.
 
     Raises:
         InputError: No two runs are over the same version.
         UsageError: There is one run only, or there are too many pairs.
     """
-    runs = find_runs(tables)
     if len(runs) < 2:
         raise UsageError(
             "there is one run only: give another folder, file or table to compare it with"

@@ -75,7 +75,7 @@ def make_overview(
     known = {case.id: case for case in cases}
     for part in parts.values():
         known |= part.cases
-    pairs = find_pairs(tables, across_versions=across_versions) if compare else ()
+    pairs = find_pairs(find_runs(tables), across_versions=across_versions) if compare else ()
     comparisons = compare_runs(pairs, scoring, checks=checks)
     return Overview(
         scores=score_table(table, scoring, checks=checks, logs=records if trend else ()),
